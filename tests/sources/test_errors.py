@@ -1,6 +1,7 @@
 """What is said of data that cannot be read, and where it goes wrong."""
 
 import gzip
+import io
 import os
 import sys
 from datetime import date
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.sources.makers import csv_file, make_table, parquet_file, parquet_folder
+from tests.sources.makers import csv_file, make_table, parquet_file
 from tvselect.sources import (
     ArraySource,
     ColumnTypeError,
@@ -33,6 +34,11 @@ def put(folder, content, name="bad.csv"):
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def parquet(table):
+    pq.write_table(table, made := io.BytesIO())
+    return made.getvalue()
 
 
 def as_form(table, form, folder):
@@ -172,20 +178,13 @@ class TestFiles:
             ("bad.csv", bytes(range(256)), "bad.csv is no text"),
             ("bad.csv", "name,y\nJosé,1\nJos\xe9,2\n".encode() + b"Jos\xe9,1\n",
              "column 'name' of .* holds text that is not UTF-8"),
+            ("none.parquet", parquet(make_table(0)), "none.parquet has no rows"),
+            ("cut.parquet", parquet(make_table())[:-100], "cut.parquet cannot be read.*cut off"),
         ],
     )  # fmt: skip
     def test_that_are_no_tables(self, name, content, message, tmp_path):
         with pytest.raises(SourceError, match=message):
             open_source(put(tmp_path, content, name), "y")
-
-    def test_without_rows_or_cut_off(self, tmp_path):
-        pq.write_table(make_table(0), tmp_path / "none.parquet")
-        with pytest.raises(SourceError, match=r"none.parquet has no rows"):
-            open_source(tmp_path / "none.parquet", "y")
-        path = parquet_folder(tmp_path) / "part-2.parquet"
-        path.write_bytes(path.read_bytes()[:-100])
-        with pytest.raises(SourceError, match=r"part-2.parquet cannot be read.*cut off"):
-            open_source(path.parent, "y")
 
     @pytest.mark.parametrize("change", ["gone", "cut", "overwritten", "other columns"])
     def test_that_change_later(self, change, tmp_path):

@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
+from tvselect.inputs.errors import first_line
+
 MISSING = -999
 OUTCOME = "out_gavedum"
 MAIL = "treatment"
@@ -44,7 +46,7 @@ def load_direct_mail(path: str | Path, *, interactions: bool = True) -> Bunch:
     try:
         table: Any = pd.read_csv(io.BytesIO(content))
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{path} cannot be read as CSV ({_first_line(error)})") from error
+        raise ValueError(f"{path} cannot be read as CSV ({first_line(error)})") from error
     wanted = [name for name in (OUTCOME, MAIL) if name not in table.columns]
     if wanted:
         raise ValueError(f"{path} has no column {wanted[0]!r}; it is not the mail experiment")
@@ -57,7 +59,7 @@ def load_direct_mail(path: str | Path, *, interactions: bool = True) -> Bunch:
     try:
         X = table[[MAIL, *letter, *covariates]].replace(MISSING, np.nan).astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{path} holds more than numbers ({_first_line(error)})") from error
+        raise ValueError(f"{path} holds more than numbers ({first_line(error)})") from error
     if interactions:
         products = X[covariates].mul(X[MAIL], axis=0).add_prefix("mail x ")
         X = pd.concat([X, products], axis=1)
@@ -76,7 +78,3 @@ def _content(path: str | Path) -> bytes:
     if len(content) > MOST_BYTES:
         raise ValueError(f"{path} is too large for the mail experiment")
     return content
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
