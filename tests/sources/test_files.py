@@ -160,6 +160,9 @@ def test_files_of_another_extension(tmp_path):
     assert open_source(path, "y", format="Parquet").n_rows == 1003
     csv_file(tmp_path)
     assert open_source(tmp_path, "y", format="CSV").names == ("a", "b", "n", "f", "t")
+    for ending in (".csv.gz", ".csv.zst", ".csv.bz2"):
+        shouted = csv_file(tmp_path, ending).rename(tmp_path / f"TABLE{ending.upper()}")
+        assert open_source(shouted, "y").names == ("a", "b", "n", "f", "t")
 
 
 def test_only_simple_datasets_are_read_by_column(tmp_path):

@@ -21,6 +21,7 @@ from tvselect.words import is_utf8
 
 ENDS, SAMPLES = 64 * 1024, 16
 FOOTERS = (b"PAR1", b"ARROW1")  # how Parquet and Arrow files end, behind the size of the footer
+CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 PACKED = (".gz", ".bz2", ".zst", ".zip")
 ZIP_FAULTS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, zlib.error)
 STANDARD_INPUT = "-"
@@ -76,7 +77,8 @@ class DataFile:
         if self.path.lower().endswith(".zip"):
             archive: Any = self.path if self.is_local else io.BytesIO(self.open().read())
             return load("pyarrow").PythonFile(_open_member(archive, self.path), mode="r")
-        return self.filesystem.open_input_stream(self.path, compression="detect")
+        codec = CODECS.get(PurePath(self.path).suffix.lower())
+        return self.filesystem.open_input_stream(self.path, compression=codec)
 
 
 def find_files(paths: Paths, suffixes: tuple[str, ...]) -> list[DataFile]:
