@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -108,8 +109,9 @@ def look(path: str, folder: Path, key: str, names: str | None) -> dict[str, Any]
         stored = file[key]
         shape = stored.shape if hasattr(stored, "shape") else stored.attrs["shape"]
         labels = np.asarray(index if names is None else var[names], dtype=object)
-        named = np.where(missing_mask(labels), None, labels.astype(str))
-        return {"index": index, "names": named.tolist(), "shape": [int(size) for size in shape]}
+        known = zip(labels, missing_mask(labels), strict=True)
+        named = [None if gone else str(name) for name, gone in known]
+        return {"index": index, "names": named, "shape": [int(size) for size in shape]}
 
 
 def load(path: str, folder: Path, key: str) -> tuple[tuple[int, ...], bool]:
@@ -154,7 +156,7 @@ def _finite(values: Any) -> Any:
     return values
 
 
-READ = {"look": look, "load": load, "market": market}
+READ: dict[str, Callable[..., Any]] = {"look": look, "load": load, "market": market}
 
 if __name__ == "__main__":
     main()
