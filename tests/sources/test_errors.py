@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -36,6 +37,13 @@ def put(folder, content, name="bad.csv"):
     return path
 
 
+WRITERS = {
+    "parquet": pq.write_table,
+    "csv": pa.csv.write_csv,
+    "feather": lambda table, path: pa.feather.write_feather(table, str(path)),
+}
+
+
 def parquet(table):
     pq.write_table(table, made := io.BytesIO())
     return made.getvalue()
@@ -44,8 +52,8 @@ def parquet(table):
 def as_form(table, form, folder):
     """The table in a file or in memory."""
     path = folder / f"t.{form}"
-    if form in ("parquet", "csv"):
-        {"parquet": pq.write_table, "csv": pa.csv.write_csv}[form](table, path)
+    if form in WRITERS:
+        WRITERS[form](table, path)
         return path
     return {
         "pandas": lambda: table.to_pandas(date_as_object=False),
@@ -73,7 +81,7 @@ class TestColumns:
             with pytest.raises(SourceError, match=message):
                 open_source(data, target, columns=columns)
 
-    @pytest.mark.parametrize("form", ["parquet", "csv", "arrow", "stream"])
+    @pytest.mark.parametrize("form", [*WRITERS, "arrow", "stream"])
     def test_that_are_repeated(self, form, tmp_path):
         table = pa.table([[1.0], [2.0], [3.0]], names=["a", "a", "y"])
         with pytest.raises(SourceError, match="2 columns named 'a'"):
@@ -235,9 +243,8 @@ def test_a_second_table_with_other_columns(form, change, message, tmp_path):
     tables = [make_table(9), change(make_table(9))]
     second = "chunk 2"
     if form != "stream":
-        write = {"parquet": pq.write_table, "csv": pa.csv.write_csv}[form]
         for number, table in enumerate(tables):
-            write(table, tmp_path / f"{number}.{form}")
+            WRITERS[form](table, tmp_path / f"{number}.{form}")
         tables, second = f"{tmp_path}/*.{form}", f"1.{form}"
     with pytest.raises(SourceError, match=message.format(second)):
         read_all(open_source(tables, "y"))

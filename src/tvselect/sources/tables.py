@@ -201,11 +201,12 @@ def open_feather(stream: Any) -> GroupFile:
     """A Feather file, whose data is validated: damaged offsets would crash what reads it."""
     ipc = load("pyarrow.ipc")
     schema = ipc.open_file(stream).schema
+    place_of = {name: place for place, name in enumerate(schema.names)}  # repeated, too
 
     def open_columns(columns: Sequence[str] | None) -> Any:
         options = ipc.IpcReadOptions(use_threads=False)
         if columns is not None:
-            options.included_fields = [schema.get_field_index(name) for name in columns]
+            options.included_fields = [place_of[name] for name in columns]
         return ipc.open_file(stream, options=options)
 
     def sound(data: Any) -> Any:
