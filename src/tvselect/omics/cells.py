@@ -23,7 +23,6 @@ from tvselect.inputs.columns import (
     at_rows,
     in_blocks,
     is_sparse,
-    read,
     within,
 )
 from tvselect.inputs.errors import SourceError
@@ -99,7 +98,7 @@ def select_anndata(
         layers = ", ".join(adata.layers) or "none"
         raise KeyError(f"there is no layer {layer!r}; there are {layers}")
     y, genes = adata.obs[target], adata.var_names if names is None else adata.var[names]
-    matrix = _matrix_of(adata, layer)
+    matrix: Matrix = _matrix_of(adata, layer)
     labels = np.asarray(y.astype(object) if y.dtype == "category" else y)
     known = np.flatnonzero(~missing_mask(labels))
     if known.size < adata.n_obs:
@@ -133,7 +132,7 @@ def select_anndata(
     return selector
 
 
-def _beside(matrix: NDArray[Any] | SparseColumns, more: NDArray[np.float64]) -> Any:
+def _beside(matrix: Any, more: NDArray[np.float64]) -> Any:
     if not isinstance(matrix, SparseColumns):
         return np.column_stack([matrix, more])
     from scipy.sparse import csc_array, hstack
@@ -255,7 +254,7 @@ class MatrixFile(ColumnFile):
         """Numbers (rows, columns), by column."""
         places = within(self._columns, columns)
         some = within(self._rows, rows)
-        part = read(self._whole, slice(None) if some is None else some, places)
+        part = self._whole[:, places] if some is None else self._whole[some[:, None], places]
         return np.asfortranarray(part, dtype=np.float64)
 
     def in_memory(self) -> Matrix | None:
