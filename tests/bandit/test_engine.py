@@ -95,16 +95,16 @@ def test_an_interrupt_ends_a_run_and_the_next_one_makes_the_same_plays(window, a
 def test_what_stops_a_play_from_being_written_loses_no_other(tmp_path, monkeypatch, after, error):
     """Ctrl-C, or a disk that fails, before an append is done, or right after it."""
     chains, journal = game(disk=tmp_path / "a")
-    write, n_calls = journal._write, iter(range(100))
+    append, n_calls = journal.append, iter(range(100))
 
-    def fail(rows, blobs):
+    def fail(plays, blobs):
         is_last = next(n_calls) == 6
         if after or not is_last:
-            write(rows, blobs)
+            append(plays, blobs)
         if is_last:
             raise error("no luck")
 
-    monkeypatch.setattr(journal, "_write", fail)
+    monkeypatch.setattr(journal, "append", fail)
     if error is KeyboardInterrupt:
         assert run(chains, journal, n_plays=20)[0] is StopReason.INTERRUPTED
     else:

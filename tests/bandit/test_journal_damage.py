@@ -227,7 +227,8 @@ def test_plays_and_blobs_that_were_tampered_with(tmp_path, damage, match):
 def test_arms_beyond_the_header_are_damage_even_with_a_right_checksum(tmp_path):
     with Journal(tmp_path / "a") as journal:
         journal.begin(HEADER)
-        journal._write([pack(Play(0, np.array([N_ARMS]), np.array([True]), 0.1))], {})
+        row = pack(Play(0, np.array([N_ARMS]), np.array([True]), 0.1))
+        journal._db.execute("INSERT INTO plays VALUES (?, ?, ?, ?, ?, ?)", row)
         with pytest.raises(JournalError, match="damaged at play 0"):
             list(journal.plays())
 

@@ -156,8 +156,7 @@ class Arms:
         if arms.size and not 0 <= arms.min() <= arms.max() < len(self):
             raise ValueError(f"arms must be from 0 to {len(self) - 1}, got {arms.max()}")
         count(self.successes, self.failures, arms, rewards, self.discount)
-        self._chance_below[arms] = self._below(arms)
-        self.passing[arms] = self.means(arms) > _of(self.threshold, arms)
+        self._settle(arms)
 
     def posteriors(self) -> Posteriors | None:
         """The arms for the core; None where they differ in prior or threshold, or forget."""
@@ -184,19 +183,17 @@ class Arms:
 
     def _refresh(self) -> None:
         for first in range(0, len(self), ARMS_AT_ONCE):
-            here = slice(first, first + ARMS_AT_ONCE)
-            self._chance_below[here] = self._below(here)
-            above = self.means(here) > _of(self.threshold, here)
-            self.passing[here] = self.played(here) & above
+            self._settle(slice(first, first + ARMS_AT_ONCE))
         if self.resting is not None:
             self._chance_below[self.resting] = 1.0
 
-    def _below(self, arms: IntArray | slice) -> FloatArray:
-        """Probability that a draw stays below the threshold."""
+    def _settle(self, arms: IntArray | slice) -> None:
+        (a, b), c = self.posterior(arms), _of(self.threshold, arms)
         if self._table is None:
-            a, b = self.posterior(arms)
-            return betainc(a, b, _of(self.threshold, arms))
-        return self._table.at(self.successes[arms], self.failures[arms])
+            self._chance_below[arms] = betainc(a, b, c)
+        else:
+            self._chance_below[arms] = self._table.at(self.successes[arms], self.failures[arms])
+        self.passing[arms] = self.played(arms) & (a / (a + b) > c)
 
 
 def count(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.oracle import BurnIn, Oracle, TableRounds
+from tvselect.bandit.oracle import BurnIn, Oracle
 
 if TYPE_CHECKING:
     from tvselect.bandit.journal import Journal
@@ -80,8 +80,8 @@ class ThompsonChain:
     number, so that a resumed chain goes on exactly as it would have. At most ``window`` plays, and
     no more than a tenth of those learned from, are chosen from one state of the arms, to be scored
     at the same time. ``n_unchanged`` says for how many plays since burn-in the model has not
-    changed, skipped ones left out, if the chain ``has_patience``. In ``rounds`` the same arms play
-    all the time.
+    changed, skipped ones left out, if the chain ``has_patience``. Plays with a number in ``rounds``
+    are all of the arms that led before.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ThompsonChain:
         self.arms, self.oracle = arms, oracle
         self.entropy, self.chain, self.window = entropy, chain, window
         self.has_patience, self.burn_in = has_patience, burn_in
-        self.rounds: TableRounds | None = None
+        self.rounds = range(0)
         self.n_plays = self.n_unchanged = 0
         self._model: NDArray[np.int32] | None = None
         self._leaders: NDArray[np.int32] = np.empty(0, dtype=np.int32)
@@ -110,8 +110,8 @@ class ThompsonChain:
         if self._pending:
             return 0
         left, n_learned = self.n_until_fresh(), self.n_plays
-        if self.rounds is not None and n_learned < self.rounds.first:
-            left = self.rounds.first - n_learned
+        if n_learned < self.rounds.start:
+            left = self.rounds.start - n_learned
         if self.burn_in is not None and left is None:
             n_learned -= self.burn_in.n_plays
         widest = min(self.window, n_learned // PLAYS_PER_PENDING)
@@ -121,7 +121,7 @@ class ThompsonChain:
         """The next window of plays, or its first ``at_most``: the same until they are told of."""
         for number in range(self.n_plays, self.n_plays + self.width):
             rng = np.random.Generator(np.random.SFC64(self._seeds(number)))
-            is_set = self.rounds is not None and self.rounds.first <= number < self.rounds.end
+            is_set = number in self.rounds
             arms = self._leaders if is_set else self.oracle.choose(self.arms, rng)
             self._pending.append(PendingPlay(self.chain, number, arms, rng))
         return self._pending[:at_most]
@@ -137,7 +137,7 @@ class ThompsonChain:
             same = self._model is not None and np.array_equal(model, self._model)
             self.n_unchanged = self.n_unchanged + 1 if same else 0
             self._model = model
-        if self.rounds is not None and self.n_plays == self.rounds.first:
+        if self.n_plays == self.rounds.start:
             self._leaders = self.oracle.leaders(self.arms)
         self._burn_in()
 

@@ -10,7 +10,7 @@ import sqlite3
 import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -87,7 +87,7 @@ class Journal:
         self.name = "journal"
         self._path: Path | None = None
         if path is None:
-            self._db = _in_memory()
+            self._db = _open()
             return
         self.name = f"journal {os.fspath(path)!r}"
         file = Path(os.path.realpath(path))
@@ -169,8 +169,13 @@ class Journal:
                 yield play
                 number += 1
 
-    def append(self, plays: Sequence[Play], keep: Mapping[str, bytes] | None = None) -> None:
-        """Add plays (one without arms is a skipped batch) and blobs to ``keep``, all or none."""
+    def append(self, plays: Sequence[Play], blobs: Mapping[str, bytes] | None = None) -> None:
+        """Add plays (one without arms is a skipped batch) and blobs to keep, all or none.
+
+        Blobs take the place of earlier ones, and last as plays do.
+        """
+        if self._path is not None and self.header is None:
+            raise self._error("has no header", "call begin first")
         rows: list[Row] = []
         held: dict[int, int] = {}
         for play in plays:
@@ -185,18 +190,28 @@ class Journal:
                 raise self._error(what, ONE_WRITER)
             rows.append(pack(play))
             held[chain] = number + 1
-        self._write(rows, keep or {})
+        kept = [
+            (name, blob := bytes(given), _checksum_of_kept(name, blob))
+            for name, given in (blobs or {}).items()
+        ]
+        with self._errors(), self._db:  # commits, or rolls back what fails or is interrupted
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT INTO plays VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", kept)
 
     def keep(self, name: str, blob: bytes) -> None:
-        """Store a blob next to the plays, in place of an earlier one; it lasts as they do."""
-        self._write([], {name: blob})
+        """Store a blob next to the plays."""
+        self.append([], {name: blob})
 
-    def kept(self, name: str) -> bytes | None:
-        """The blob that is kept under a name, None if there is none."""
+    def kept(self, name: str, read: Callable[[bytes], Any] = bytes) -> Any:
+        """What is kept under a name, None if nothing is; ``read`` makes it of bytes if they fit."""
         for blob, crc in self._query("SELECT value, crc FROM kept WHERE name = ?", name):
             if not isinstance(blob, bytes) or crc != _checksum_of_kept(name, blob):
                 raise self.damaged_at(name)
-            return blob
+            try:
+                return read(blob)
+            except ValueError as error:
+                raise self.damaged_at(name) from error
         return None
 
     def damaged_at(self, name: str) -> JournalError:
@@ -228,16 +243,6 @@ class Journal:
     def _query(self, statement: str, *values: object) -> list[Any]:
         with self._errors():
             return self._db.execute(statement, values).fetchall()
-
-    def _write(self, rows: Sequence[Row], blobs: Mapping[str, bytes]) -> None:
-        if self._path is not None and self.header is None:
-            raise self._error("has no header", "call begin first")
-        kept = [(name, bytes(b), _checksum_of_kept(name, bytes(b))) for name, b in blobs.items()]
-        with self._errors(), self._db:  # commits, or rolls back what fails or is interrupted
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT INTO plays VALUES (?, ?, ?, ?, ?, ?)", rows)
-            if kept:
-                self._db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", kept)
 
     def _error(self, what: str, remedy: str) -> JournalError:
         return JournalError(f"{self.name} {what}; {remedy}")
@@ -324,7 +329,7 @@ class Journal:
             raise self._error("is to be in a folder that does not exist", "make the folder first")
         if not os.access(path.parent, os.W_OK):
             raise self._error("is to be in a read-only folder", MAKE_WRITABLE)
-        with closing(_in_memory()) as db:
+        with closing(_open()) as db:
             image = bytearray(db.serialize())
         image[18:20] = b"\2\2"  # a file in WAL mode from its first byte on
         with path.open("ab") as file, closing(_open(path, "mode=rw")) as db:
@@ -383,33 +388,29 @@ def _is_sound(arms: NDArray[Any], rewards: NDArray[Any], header: Header | None) 
     return bool(arms.shape == rewards.shape and inside and (arms[1:] > arms[:-1]).all())
 
 
-def _in_memory() -> sqlite3.Connection:
-    # A fitted selector may be read in another thread than it was fitted in.
-    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    db.text_factory = bytes
-    db.executescript(SCHEMA)
-    return db
-
-
 def _copy(db: sqlite3.Connection) -> sqlite3.Connection:
-    memory = _in_memory()
+    memory = _open()
     db.backup(memory)
     return memory
 
 
-def _open(path: Path, mode: str) -> sqlite3.Connection:
-    uri = f"{path.as_uri()}?{mode}"
+def _open(path: Path | None = None, mode: str = "") -> sqlite3.Connection:
+    """A file, or a new journal in memory."""
+    where = f"{path.as_uri()}?{mode}" if path else ":memory:"
+    # A fitted selector may be read in another thread than it was fitted in.
     db = sqlite3.connect(
-        uri, SECONDS_TO_WAIT, uri=True, isolation_level=None, check_same_thread=False
+        where, SECONDS_TO_WAIT, uri=True, isolation_level=None, check_same_thread=False
     )
     db.text_factory = bytes
+    if path is None:
+        db.executescript(SCHEMA)
     return db
 
 
 @cache
 def _tables() -> list[tuple[Any, ...]]:
     """The tables of a journal, as SQLite lists them."""
-    with closing(_in_memory()) as db:
+    with closing(_open()) as db:
         return db.execute(TABLES).fetchall()
 
 

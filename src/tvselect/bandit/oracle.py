@@ -47,13 +47,6 @@ class BurnIn(NamedTuple):
         return np.union1d(best, np.array(self.heard, dtype=np.intp)).astype(np.int32)
 
 
-class TableRounds(NamedTuple):
-    """Plays from number ``first`` to ``end``, without it, are all of the arms that led before."""
-
-    first: int
-    end: int
-
-
 @dataclass(frozen=True)
 class Oracle:
     """Chooses the arms of a play and reads the model off the arms."""

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
 from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
-from tvselect.bandit.oracle import TableRounds
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs import Outcome, OutcomeReader
 from tvselect.inputs.blocks import RowBlocks
@@ -153,11 +152,13 @@ def known_batches(source: Source, batch_size: int, journal: Journal) -> int | No
     """Batches of a round, where that is known: from the source, or from an earlier run."""
     if source.n_rows is not None:
         return -(-source.n_rows // batch_size)
-    if (blob := journal.kept("batches")) is None:
-        return None
-    if not blob.isdigit() or len(blob) > MOST_DIGITS:
-        raise journal.damaged_at("batches")
-    return int(blob)
+
+    def read(blob: bytes) -> int:
+        if not blob.isdigit() or len(blob) > MOST_DIGITS:
+            raise ValueError("no number of batches")
+        return int(blob)
+
+    return journal.kept("batches", read)
 
 
 @dataclass(frozen=True)
@@ -246,29 +247,26 @@ class BatchReader:
 
     def restored(self, journal: Journal) -> BatchReader:
         """The reader as a journal keeps it; a JournalError for one damaged or of another stream."""
-        found: dict[str, Any] = {"encoder": self.encoder, "outcome": self.outcomes}
-        for name, from_bytes in (
-            ("encoder", StreamEncoder.from_bytes),
-            ("outcome", OutcomeReader.from_bytes),
-        ):
-            if (blob := journal.kept(name)) is not None:
-                try:
-                    found[name] = from_bytes(blob)
-                except ValueError as error:
-                    raise journal.damaged_at(name) from error
-        before, now = (
-            (e.names, e.decoys, e.n_copies, e.max_cuts) for e in (self.encoder, found["encoder"])
+
+        def encoder(blob: bytes) -> StreamEncoder:
+            now, before = StreamEncoder.from_bytes(blob), self.encoder
+            for name in ("names", "decoys", "n_copies", "max_cuts"):
+                if getattr(now, name) != getattr(before, name):
+                    raise ValueError(f"other {name}")
+            return now
+
+        def lead(blob: bytes) -> FloatArray:
+            found = np.frombuffer(blob)
+            if found.size != self.layout.n_arms or not np.isfinite(found).all():
+                raise ValueError("no number for every arm")
+            return found
+
+        return replace(
+            self,
+            encoder=journal.kept("encoder", encoder) or self.encoder,
+            outcomes=journal.kept("outcome", OutcomeReader.from_bytes) or self.outcomes,
+            lead=journal.kept("lead", lead),
         )
-        if before != now:
-            raise journal.damaged_at("encoder")
-        lead = None
-        if (blob := journal.kept("lead")) is not None:
-            lead = (
-                np.frombuffer(blob) if len(blob) == 8 * self.layout.n_arms else np.full(1, np.nan)
-            )
-            if not np.isfinite(lead).all():
-                raise journal.damaged_at("lead")
-        return replace(self, encoder=found["encoder"], outcomes=found["outcome"], lead=lead)
 
     def refuse_other_kinds(self, source: Source) -> None:
         """Refuse columns that change between numbers and text."""
@@ -470,7 +468,7 @@ class StreamScorer(ExitStack, Scorer):
         if isinstance(cursor, GivenBatch) or not (cursor.again and cursor.n_batches):
             return
         for chain in self.chains:
-            chain.rounds = TableRounds(cursor.n_batches, cursor.n_batches * (self.n_rounds or 1))
+            chain.rounds = range(cursor.n_batches, cursor.n_batches * (self.n_rounds or 1))
             if chain.n_plays >= cursor.n_batches:
                 chain.replay(self.journal.plays(chain.chain))
 
