@@ -116,21 +116,17 @@ class BanditSelector(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
-    def _conclude(
-        self,
-        search: SearchRun,
-        reason: StopReason | None,
-        judge: Callable[[SearchResult], SearchResult] = lambda result: result,
-        **asked: Any,
-    ) -> None:
-        """Read off what was found, once it was judged."""
+    def _result(self, search: SearchRun, reason: StopReason | None, **asked: Any) -> SearchResult:
+        """What was done and found."""
         assert reason is not None
         asked["groups"], asked["order"] = self._rows_told
         asked = {"patience": self._search.patience, "time_limit": self.time_limit, **asked}
-        result = search.result(reason, **asked)
-        self.result_ = result = judge(result)
-        layout = result.layout
-        self.stop_reason_ = reason
+        return search.result(reason, **asked)
+
+    def _show(self, result: SearchResult) -> None:
+        """Make attributes of what was found."""
+        layout, self.result_ = result.layout, result
+        self.stop_reason_ = result.stop_reason
         self.n_plays_ = result.n_plays
         self.threshold_ = layout.by_feature(result.thresholds(), 0.0)
         self.support_ = result.support

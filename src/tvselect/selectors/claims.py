@@ -56,7 +56,7 @@ def by_shares(claim: Claim, shares: FloatArray) -> Claim:
 
 
 def find_claims(
-    result: SearchResult, X: Matrix, arm_columns: ArmColumns, factors: FloatArray | None = None
+    result: SearchResult, X: Matrix, arm_columns: ArmColumns, factors: FloatArray
 ) -> tuple[Claim, ...]:
     """What a fit can claim, the surest first.
 
@@ -78,7 +78,6 @@ def find_claims(
     leaders = leaders[best[leaders] >= LEADING]
     if leaders.size == 0:
         return ()
-    factors = np.empty((len(X), 0)) if factors is None else factors
     ranks_of = partial(_specific_ranks, X, factors)
     heads, claim_of = _gather(leaders, ranks_of, arm_columns, n)
     won, lost = _count_together(result, claim_of, heads.size)
@@ -113,7 +112,7 @@ def find_claims(
 
 
 def find_stand_ins(
-    result: SearchResult, X: Matrix, arm_columns: ArmColumns, factors: FloatArray | None = None
+    result: SearchResult, X: Matrix, arm_columns: ArmColumns, factors: FloatArray
 ) -> IntArray:
     """Arms that trees select, where the regression rather believes in others like them."""
     assert result.opinion is not None
@@ -124,7 +123,6 @@ def find_stand_ins(
     rivals = np.intersect1d(single, np.flatnonzero(sure >= LEAST_SURE))
     if doubted.size == 0 or rivals.size == 0:
         return doubted[:0]
-    factors = np.empty((len(X), 0)) if factors is None else factors
     column_of = arm_columns.columns[arm_columns.starts[np.concatenate([doubted, rivals])]]
     ranks = _specific_ranks(X, factors, column_of)
     alike = np.abs(ranks[: doubted.size] @ ranks[doubted.size :].T) >= RIVALS
@@ -133,14 +131,12 @@ def find_stand_ins(
     is_doubted = (of_rivals > sure[doubted]) & (of_rivals >= LEAST_BELIEVED)
     doubted, against = doubted[is_doubted], [set(rivals[row].tolist()) for row in alike[is_doubted]]
     won, lost = np.zeros((2, doubted.size))
-    start = result.asked.burn_in if result.asked.burn_in < result.n_plays else 0
-    for chain in range(result.n_chains):
-        for play in result.plays_of(chain, start):
-            rewards = dict(zip(play.arms.tolist(), play.rewards.tolist(), strict=True))
-            for k, arm in enumerate(doubted.tolist()):
-                if arm in rewards and not against[k].isdisjoint(rewards):
-                    won[k] += rewards[arm]
-                    lost[k] += not rewards[arm]
+    for play in result.counted_plays():
+        rewards = dict(zip(play.arms.tolist(), play.rewards.tolist(), strict=True))
+        for k, arm in enumerate(doubted.tolist()):
+            if arm in rewards and not against[k].isdisjoint(rewards):
+                won[k] += rewards[arm]
+                lost[k] += not rewards[arm]
     a, b = (np.broadcast_to(prior, result.layout.n_arms)[doubted] for prior in result.prior)
     return doubted[(a + won) / (a + b + won + lost) < NEARLY_ALWAYS]
 
@@ -190,13 +186,11 @@ def _count_together(
     result: SearchResult, claim_of: IntArray, n_claims: int
 ) -> tuple[IntArray, IntArray]:
     """Rewards of 1 and of 0 since burn-in of claims and of their decoys (1 + copies, claims)."""
-    start = result.asked.burn_in if result.asked.burn_in < result.n_plays else 0
     won, lost = np.zeros((2, n_claims * (1 + result.layout.n_copies)), dtype=np.int64)
-    for chain in range(result.n_chains):
-        for play in result.plays_of(chain, start):
-            copies, originals = np.divmod(play.arms, claim_of.size)
-            is_in = claim_of[originals] >= 0
-            places = (n_claims * copies + claim_of[originals])[is_in]
-            played, rewarded = np.unique(places), places[play.rewards[is_in]]
-            count(won, lost, played, np.isin(played, rewarded))
+    for play in result.counted_plays():
+        copies, originals = np.divmod(play.arms, claim_of.size)
+        is_in = claim_of[originals] >= 0
+        places = (n_claims * copies + claim_of[originals])[is_in]
+        played, rewarded = np.unique(places), places[play.rewards[is_in]]
+        count(won, lost, played, np.isin(played, rewarded))
     return won.reshape(-1, n_claims), lost.reshape(-1, n_claims)

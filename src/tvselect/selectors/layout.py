@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ class ArmLayout:
     labels: Mapping[int, str]  #: What the user calls the arms of several features
     n_copies: int = 0  #: Decoys of every arm
 
-    @property
+    @cached_property
     def n_candidates(self) -> int:
         """Number of arms that can be selected."""
         return int(self.arm_of_feature.max(initial=-1)) + 1

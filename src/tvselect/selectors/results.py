@@ -93,6 +93,10 @@ class Evidence:
         """By arm, averaged over chains."""
         return np.exp(np.minimum(self.log_e_values, LARGEST_LOG))
 
+    def of(self, chain: int | None) -> Floats:
+        """Log e-values by arm, of one ``chain`` or of all."""
+        return self.log_e_values if chain is None else self.log_e[chain]
+
 
 class Ledger:
     """Bets on arms against their decoys, play after play.
@@ -242,6 +246,12 @@ class SearchResult:
         """Plays of ``chain`` in order, from number ``start`` on."""
         return islice(self.journal.plays(chain, start), max(self.n_plays - start, 0))
 
+    def counted_plays(self) -> Iterator[Play]:
+        """Plays of all chains that the counts know: those since burn-in, where that is over."""
+        start = self.asked.burn_in if self.asked.burn_in < self.n_plays else 0
+        for chain in range(self.n_chains):
+            yield from self.plays_of(chain, start)
+
     @property
     def names(self) -> Sequence[str]:
         """Names of the features."""
@@ -288,9 +298,8 @@ class SearchResult:
         if self.discount == 1.0:
             return (self.successes + self.failures).sum(axis=0, dtype=np.int32)
         times = np.zeros(self.layout.n_arms, dtype=np.int32)
-        for chain in range(self.n_chains):
-            for play in self.plays_of(chain):
-                times[play.arms] += 1
+        for play in self.counted_plays():
+            times[play.arms] += 1
         return times
 
     def played(self, chain: int | None = None) -> Ints:
@@ -403,7 +412,7 @@ class SearchResult:
         for knockoffs: beside a signal those may be rewarded now and then that go with it.
         """
         assert self.evidence is not None
-        log_e = self.evidence.log_e_values if chain is None else self.evidence.log_e[chain]
+        log_e = self.evidence.of(chain)
         if self.asked.decoys == "knockoffs":
             return log_e
         needed = self.thresholds()[self.candidates] / 2
@@ -430,14 +439,13 @@ class SearchResult:
         """The ``n`` best arms; those that were never played come last."""
         is_played = np.zeros(self.layout.n_arms, dtype=np.bool_)
         is_played[self.played(chain)] = True
-        evidence = np.zeros(self.layout.n_candidates)
+        proof = np.zeros(self.layout.n_candidates)
         if self.evidence is not None:
-            found = self.evidence
-            evidence = found.log_e_values if chain is None else found.log_e[chain]
+            proof = self.evidence.of(chain)
         rates = self.means(chain, self.candidates)
         if self.opinion is not None:
             rates = np.maximum(rates, self.opinion.probabilities[: rates.size])
-        order = np.lexsort([-rates, ~is_played[self.candidates], -evidence])
+        order = np.lexsort([-rates, ~is_played[self.candidates], -proof])
         best = np.zeros(self.layout.n_arms, dtype=np.bool_)
         best[order[:n]] = True
         return best

@@ -100,7 +100,7 @@ class Progress:
     n_plays: int  #: Of every chain, those of an earlier run included; of a stream batches
     n_total: int | None  #: Those asked for; None where that is not known
     seconds: float  #: Since the first play of this call
-    _search: SearchRun = field(init=False, repr=False)
+    _search: SearchRun = field(repr=False)
 
     @cached_property
     def _found(self) -> SearchResult:
@@ -339,8 +339,7 @@ def progress_bar(
             if not callbacks:
                 return False
             seconds = time.perf_counter() - started
-            progress = Progress(chain.n_plays, total, seconds)
-            progress._search = search
+            progress = Progress(chain.n_plays, total, seconds, search)
             said = [callback(progress) for callback in callbacks]
             return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in said)
 

@@ -234,9 +234,7 @@ feature_names_in_
         StreamingThompsonSelector
             Itself, fitted.
         """
-        X, y, blocks = self._rows_in_order(X, y, sample_weight, groups, order)
-        y, family = grades_as_numbers(y, self.family)
-        source = self._array_source(X, y, blocks, reset=True)
+        source, family, blocks = self._table(X, y, sample_weight, groups, order, reset=True)
         outcomes = OutcomeReader(family)
         # All of y is here to decide with: its first batch may have fewer values than the whole.
         whole = source.whole()
@@ -320,10 +318,8 @@ feature_names_in_
         StreamingThompsonSelector
             Itself, fitted.
         """
-        X, y, blocks = self._rows_in_order(X, y, sample_weight, groups, order)
-        y, family = grades_as_numbers(y, self.family)
         is_new = not hasattr(self, "_run")
-        source = self._array_source(X, y, blocks, reset=is_new)
+        source, family, blocks = self._table(X, y, sample_weight, groups, order, reset=is_new)
         rows = None
         if blocks is not None:
             rows = BatchRows(blocks.has_groups, blocks.is_ordered, is_cut=False)
@@ -437,6 +433,7 @@ feature_names_in_
         if self.max_fdr is None:
             kind = None
         n_copies = 0 if kind is None else N_COPIES if rows is None else 1
+        discount = 1.0 if self.discount is None else float(self.discount)
         layout = lay_out_arms(names, self.feature_groups, self.always_include, n_copies=n_copies)
         identity = {
             "data": source.identity() if batch_size and journal is not None else None,
@@ -455,7 +452,7 @@ feature_names_in_
             identity=identity,
             n_workers=n_workers,
             entropy=seed_of_run(self),
-            discount=1.0 if self.discount is None else float(self.discount),
+            discount=discount,
             n_joining=n_copies,
             crowd=CROWD if n_copies else None,
         )
@@ -468,18 +465,20 @@ feature_names_in_
         except BaseException:
             search.journal.close()
             raise
-        if self._rounds_count and kind is not None and batch_size and not search.chains.n_plays:
-            search.journal.keep("rounds", b"count")
         self._run, self._by_parts = search, batch_size is None
         self._ledger: Ledger | None = None
         if kind is not None:
             assert self.max_fdr is not None
+            # Rounds after the first are evidence, too, in a run that begins with them.
+            has_rounds = batch_size is not None and self.n_rounds not in (None, 1)
+            if has_rounds and discount == 1.0 and not search.chains.n_plays:
+                search.journal.keep("rounds", b"count")
             self._ledger = Ledger(
                 layout.n_candidates,
                 n_copies,
                 len(search.chains),
                 float(self.max_fdr),
-                1.0 if self.discount is None else float(self.discount),
+                discount,
                 rounds_count=search.journal.kept("rounds") is not None,
             )
 
@@ -515,7 +514,7 @@ feature_names_in_
                 assert n_fresh is not None
                 ledger.close(search.journal, n_fresh)
             evidence = ledger.evidence()
-        self._conclude(
+        result = self._result(
             search,
             reason,
             evidence=evidence,
@@ -529,13 +528,14 @@ feature_names_in_
             rounds_count=ledger is not None and ledger.table is not None,
             batch_size=None if self._by_parts else int(self.batch_size),
         )
-        layout = self.result_.layout
-        self.decoy_rates_ = self.result_.means(arms=slice(layout.n_candidates, None))
+        self._show(result)
+        layout = result.layout
+        self.decoy_rates_ = result.means(arms=slice(layout.n_candidates, None))
         self.e_values_ = np.full(len(layout.names), np.nan)
         self.selected_since_ = np.full(len(layout.names), -1)
         if evidence is not None:
             self.e_values_ = layout.by_feature(evidence.e_values, np.nan)
-            since = np.where(self.result_.selected()[self.result_.candidates], evidence.since, -1)
+            since = np.where(result.selected()[result.candidates], evidence.since, -1)
             self.selected_since_ = layout.by_feature(since, -1)
 
     def _too_few(self, n_batches: int | None, n_likely: int) -> str | None:
@@ -599,11 +599,6 @@ feature_names_in_
         return bool(first.max() < last.min() or last.max() < first.min())
 
     @property
-    def _rounds_count(self) -> bool:
-        """Whether rounds after the first are evidence, too, in a run that begins with them."""
-        return self.n_rounds not in (None, 1) and self.discount in (None, 1)
-
-    @property
     def _counts_once(self) -> bool:
         """Whether copies of a row are left out: rows are evidence, and not in groups of them."""
         return self._ledger is not None and self._reader.rows is None
@@ -619,50 +614,47 @@ feature_names_in_
         if self.discount is not None:
             check_share(self.discount, "discount", "right")
 
-    def _rows_in_order(
+    def _table(
         self,
         X: Any,
         y: Any,
         weights: ArrayLike | None,
         groups: ArrayLike | str | None,
         order: ArrayLike | str | None,
-    ) -> tuple[Any, Any, RowBlocks | None]:
-        """Rows group by group and in time, and which belong together.
+        *,
+        reset: bool,
+    ) -> tuple[ArraySource, AskedFamily, RowBlocks | None]:
+        """Rows group by group and in time, the family of their outcome, and which belong together.
 
         They are repeated by their weights or, with error control, left out by these.
         """
+        self._refuse_no_target(y)
         self._rows_told = name_of(groups), name_of(order)
         X, blocks = take_blocks(as_given(X), groups, order)
-        X, y, rows = self._weighted(X, y, weights)
-        if blocks is None:
-            return X, y, None
-        blocks = blocks if rows is None else blocks.at(rows)
-        rows = blocks.by_group
-        return take_rows(X, rows), take_rows(y, rows), blocks.at(rows)
-
-    def _weighted(self, X: Any, y: Any, weights: ArrayLike | None) -> tuple[Any, Any, Any]:
-        """Rows by their weights, and which these are; None for all."""
-        if weights is None:
-            return X, y, None
-        reward = as_reward(self.reward)
-        if reward.takes_weights:
-            raise ValueError(
-                f"{type(reward).__name__} takes no sample_weight on a stream; take BartReward"
-            )
-        rng = RandomStream.WEIGHTS.generator(getattr(self, "n_plays_", 0))
-        choose = repeated_rows if self.max_fdr is None else thinned_rows
-        rows = choose(check_weights(weights, _num_samples(y)), rng)
-        if rows.size < 2:
-            raise ValueError("sample_weight leaves fewer than two rows")
-        return take_rows(X, rows), take_rows(y, rows), rows
-
-    def _array_source(
-        self, X: Any, y: Any, blocks: RowBlocks | None, *, reset: bool
-    ) -> ArraySource:
-        self._refuse_no_target(y)
-        X, groups = as_given(X), None if blocks is None else blocks.codes
+        rows = None
+        if weights is not None:
+            reward = as_reward(self.reward)
+            if reward.takes_weights:
+                raise ValueError(
+                    f"{type(reward).__name__} takes no sample_weight on a stream; take BartReward"
+                )
+            rng = RandomStream.WEIGHTS.generator(getattr(self, "n_plays_", 0))
+            choose = repeated_rows if self.max_fdr is None else thinned_rows
+            rows = choose(check_weights(weights, _num_samples(y)), rng)
+            if rows.size < 2:
+                raise ValueError("sample_weight leaves fewer than two rows")
+        if blocks is not None:
+            blocks = blocks if rows is None else blocks.at(rows)
+            by_group = blocks.by_group
+            rows = by_group if rows is None else rows[by_group]
+            blocks = blocks.at(by_group)
+        if rows is not None:
+            X, y = take_rows(X, rows), take_rows(y, rows)
+        y, family = grades_as_numbers(y, self.family)
+        X, codes = as_given(X), None if blocks is None else blocks.codes
         if is_frame(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            return ArraySource(X, y, groups=groups)
-        checks: dict[str, Any] = {"ensure_all_finite": False, "accept_sparse": ["csc", "csr"]}
-        return ArraySource(validate_data(self, X, reset=reset, **checks), y, groups=groups)
+        else:
+            checks: dict[str, Any] = {"ensure_all_finite": False, "accept_sparse": ["csc", "csr"]}
+            X = validate_data(self, X, reset=reset, **checks)
+        return ArraySource(X, y, groups=codes), family, blocks

@@ -36,7 +36,7 @@ from tvselect.inputs.outcome import AskedFamily
 from tvselect.inputs.rows import check_weights, copied_rows, numbered, rows_to_use, take_rows
 from tvselect.inputs.table import Features, as_given, is_frame, read_features, read_table
 from tvselect.omics.linkage import clump_labels, fine_map
-from tvselect.regression import Opinion, second_opinion
+from tvselect.regression import second_opinion
 from tvselect.rewards import BartReward, Data, Reward
 from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomStream
@@ -52,7 +52,6 @@ from tvselect.selectors.copies import (
 )
 from tvselect.selectors.fingerprint import identity_of
 from tvselect.selectors.layout import ArmColumns, ArmLayout, DecoyKind, Groups, lay_out_arms
-from tvselect.selectors.results import SearchResult
 from tvselect.selectors.scoring import TableScorer, TableWork, start_for
 from tvselect.selectors.search import Search, progress_bar, seed_of_run, set_up_search
 from tvselect.words import waiting
@@ -253,12 +252,13 @@ class ThompsonSelector(BanditSelector):
         kind = kind_of_decoys(self.decoys, self.max_fdr, as_reward(self.reward))
         reward = as_reward(self.reward, kind is not None)
         seed = seed_of_run(self)
-        features, data, observations = self._read(X, y, sample_weight, groups, order, reward, seed)
+        features, data, blocks, copies = self._read(
+            X, y, sample_weight, groups, order, reward, seed
+        )
         outcome, n_units, spread = data.outcome, None, 1.0
-        blocks = observations if isinstance(observations, RowBlocks) else None
-        copies = None if isinstance(observations, RowBlocks) else observations
+        observations = copies if blocks is None else blocks
         is_told = isinstance(X, Table)  # who makes one has looked at it
-        unproven = observations is None and warn_of_dependence(data, is_told, stacklevel=2)
+        unproven = warn_of_doubts(data, is_told, may_depend=observations is None)
         # Which columns make an arm, each with its decoys, and which arms take part.
         is_linked = isinstance(self.feature_groups, str) and self.feature_groups == "ld"
         by = self.feature_groups
@@ -293,7 +293,18 @@ class ThompsonSelector(BanditSelector):
                     self.decoy_test_ = check_decoys(decoys, features.X, seed)
             opinion, is_ordered = None, blocks is not None and blocks.is_ordered
             if decoys and self.second_opinion and isinstance(reward, BartReward) and not is_ordered:
-                opinion = ask_regression(data, columns, layout, seed, copies)
+                n_arms = 2 * layout.n_candidates  # with their first decoys
+                n_places = columns.starts[n_arms]
+                opinion = second_opinion(
+                    data,
+                    columns.columns[:n_places],
+                    columns.arms[:n_places].astype(np.int32),
+                    n_arms,
+                    layout.n_candidates,
+                    columns.always,
+                    RandomStream.SECOND_OPINION.generator(seed),
+                    copies,
+                )
             # The plays.
             reward = reward.settled(data)
             search = set_up_search(
@@ -318,19 +329,10 @@ class ThompsonSelector(BanditSelector):
                 scorer = TableScorer(run, work, n_threads if runner.shares_memory else 0)
                 reason = engine.play(search.chains, scorer, search.journal, rule, watch)
         # What was found.
-        factors = None if decoys is None else decoys.factors
-
-        def judge(result: SearchResult) -> SearchResult:
-            if opinion is None:
-                return result
-            result = replace(result, opinion=opinion)
-            stand_ins = find_stand_ins(result, data.X, columns, factors)
-            return replace(result, stand_ins=stand_ins)
-
-        self._conclude(
+        factors = np.empty((data.n_rows, 0)) if decoys is None else decoys.factors
+        result = self._result(
             search,
             reason,
-            judge,
             is_stream=False,
             family=outcome.family,
             fingerprint=search.header.fingerprint,
@@ -342,6 +344,11 @@ class ThompsonSelector(BanditSelector):
             n_groups=blocks.n_groups if blocks and blocks.has_groups else None,
             unproven=unproven,
         )
+        if opinion is not None:
+            result = replace(result, opinion=opinion)
+            stand_ins = find_stand_ins(result, data.X, columns, factors)
+            result = replace(result, stand_ins=stand_ins)
+        self._show(result)
         self.claims_ = find_claims(self.result_, data.X, columns, factors)
         if is_linked:
             shares = fine_map(
@@ -392,8 +399,8 @@ class ThompsonSelector(BanditSelector):
         order: ArrayLike | str | None,
         reward: Reward,
         seed: int,
-    ) -> tuple[Features, Data, NDArray[np.int64] | RowBlocks | None]:
-        """What a fit is given, as numbers; which rows are copies or belong together."""
+    ) -> tuple[Features, Data, RowBlocks | None, NDArray[np.int64] | None]:
+        """What a fit is given, as numbers; which rows belong together, or are copies."""
         X, blocks = take_blocks(as_given(X), groups, order)
         self._rows_told = name_of(groups), name_of(order)
         weights = None
@@ -418,8 +425,6 @@ class ThompsonSelector(BanditSelector):
             if np.ptp(outcome.values) == 0.0:
                 raise ValueError("y is constant in the rows that sample_weight leaves")
         data = Data(features.X, outcome, features.column_names, weights, n_effective=n_effective)
-        if not isinstance(X, Table):  # who makes one has looked at it
-            warn_of_doubts(data, stacklevel=3)
         if copies is not None:
             n_copies = n_rows - int(copies.max()) - 1
             warnings.warn(
@@ -429,10 +434,9 @@ class ThompsonSelector(BanditSelector):
             )
         if blocks is not None:
             blocks = blocks if rows is None else blocks.at(rows)
-            return features, replace(data, groups=blocks.groups), blocks
-        if rows is None or not np.any(np.diff(rows) == 0):
-            return features, data, None
-        return features, data, numbered(rows)
+            return features, replace(data, groups=blocks.groups), blocks, None
+        is_repeated = rows is not None and np.any(np.diff(rows) == 0)
+        return features, data, None, numbered(rows) if is_repeated else None
 
     def _features(self, X: Any) -> Features:
         """Columns of numbers, from a table of any kind."""
@@ -480,46 +484,21 @@ class ThompsonSelector(BanditSelector):
         return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist())) if n_plays else None
 
 
-def ask_regression(
-    data: Data, columns: ArmColumns, layout: ArmLayout, seed: int, copies: NDArray[np.int64] | None
-) -> Opinion:
-    """What a regression says of all arms that take part, and of their first decoys."""
-    n_arms = 2 * layout.n_candidates
-    n_places = columns.starts[n_arms]
-    return second_opinion(
-        data,
-        columns.columns[:n_places],
-        columns.arms[:n_places].astype(np.int32),
-        n_arms,
-        layout.n_candidates,
-        columns.always,
-        RandomStream.SECOND_OPINION.generator(seed),
-        copies,
-    )
-
-
-def warn_of_doubts(data: Data, stacklevel: int) -> None:
-    """Warn of what may spoil the selection."""
+def warn_of_doubts(data: Data, is_told: bool, may_depend: bool) -> bool:
+    """Warn of what may spoil the selection, unless ``is_told``; whether rows seem to depend."""
     X = data.X
     if not isinstance(X, np.ndarray) or X.size > MOST_DOUBTED:
-        return
+        return False
     blocks = (
         (here.start, np.ascontiguousarray(X[:, here].T, dtype=np.float64))
         for here in in_blocks(X.shape[1], len(X), VALUES_IN_CACHE)
     )
-    for doubt in find_doubts(data.names, blocks, data.outcome):
-        warnings.warn(doubt.sentence, DoubtWarning, stacklevel=stacklevel + 1)
-
-
-def warn_of_dependence(data: Data, is_told: bool, stacklevel: int) -> bool:
-    """Whether rows seem to depend on each other; warns of it, unless that ``is_told`` already."""
-    X = data.X
-    if not isinstance(X, np.ndarray) or X.size > MOST_DOUBTED:
-        return False
-    doubt = find_dependence(data.names, X, data.outcome)
-    if doubt is not None and not is_told:
-        warnings.warn(doubt.sentence, DoubtWarning, stacklevel=stacklevel + 1)
-    return doubt is not None
+    dependence = find_dependence(data.names, X, data.outcome) if may_depend else None
+    if not is_told:
+        doubts = [*find_doubts(data.names, blocks, data.outcome), dependence]
+        for doubt in filter(None, doubts):
+            warnings.warn(doubt.sentence, DoubtWarning, stacklevel=3)
+    return dependence is not None
 
 
 def with_pairs(
