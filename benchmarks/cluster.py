@@ -24,7 +24,7 @@ from benchmarks.records import heading, record
 from benchmarks.stream import N_COLUMNS, make_files
 from tvselect import Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import PLAYS_PER_PENDING, PendingPlay, Score, ThompsonChain
+from tvselect.bandit.chain import PLAYS_PER_PENDING, PendingPlay, Play, ThompsonChain
 from tvselect.bandit.oracle import Oracle
 from tvselect.selectors.search import PLAYS_PER_WORKER
 from tvselect.workers import open_runner
@@ -105,9 +105,10 @@ def loopback_bytes() -> int:
     return next(int(line.split()[1]) for line in lines if line.strip().startswith("lo:"))
 
 
-def nothing(pending: PendingPlay) -> Score:
+def nothing(pending: PendingPlay) -> Play:
     """What a worker sends back, without any work."""
-    return Score(np.zeros(pending.arms.size, dtype=np.bool_), 0.0)
+    rewards = np.zeros(pending.arms.size, dtype=np.bool_)
+    return Play(pending.number, pending.arms, rewards, 0.0, pending.chain)
 
 
 def remote_play(n_arms: int, n_rounds: int = 200) -> dict[str, float]:
@@ -145,7 +146,7 @@ def choose_and_learn(chain: ThompsonChain) -> float:
     started = time.perf_counter()
     pending = chain.ask()
     for play in pending:
-        chain.tell(play.played(nothing(play)))
+        chain.tell(nothing(play))
     return (time.perf_counter() - started) / len(pending)
 
 

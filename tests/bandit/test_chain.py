@@ -38,8 +38,7 @@ def payoffs(arms, rng):
 
 def step(chain, payoffs=payoffs):
     """Ask, score, tell."""
-    pending = chain.ask(1)[0]
-    play = pending.played(pending.score(payoffs) if payoffs else None)
+    play = chain.ask(1)[0].score(payoffs)
     chain.tell(play)
     return play
 
@@ -133,8 +132,7 @@ def test_chains_that_are_ahead_of_the_journal_go_back_to_it():
     journal.begin(Header("fp", 1, 7, 2, 1, "1"))
 
     def play():
-        pending = chains.ask()
-        return chains.tell(pending, [p.score(payoffs) for p in pending])
+        return chains.tell([pending.score(payoffs) for pending in chains.ask()])
 
     for _ in range(5):
         journal.append(play())

@@ -55,7 +55,7 @@ def chain_of(n_arms=N_COLUMNS, threshold=0.5, pairs=(), **settings):
 def by_hand(work, chain, n_plays):
     for _ in range(n_plays):
         (pending,) = chain.ask(1)
-        play = pending.played(pending.score(payoffs_of_arms(work.feedback, work.columns)))
+        play = pending.score(payoffs_of_arms(work.feedback, work.columns))
         chain.tell(play)
         yield play, chain.n_unchanged
 
@@ -201,7 +201,7 @@ def window_by_hand(work, chain, n_plays):
     payoffs = payoffs_of_arms(work.feedback, work.columns)
     made = []
     for play in pending:
-        made.append(play.played(play.score(payoffs)))
+        made.append(play.score(payoffs))
         chain.tell(made[-1])
     return made
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,6 @@ PLAYS_PER_PENDING = 10
 """A window holds at most one pending play for so many plays that are done."""
 Payoffs = Callable[[NDArray[np.int32], np.random.Generator], NDArray[np.float64]]
 """``payoffs(arms, rng)``: the probability in [0, 1] of a reward, for each of the played arms."""
-
-
-class Score(NamedTuple):
-    """What scoring a play gives: a reward (0 or 1) per arm, and how many seconds it took."""
-
-    rewards: NDArray[np.bool_]
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +43,14 @@ class PendingPlay:
     arms: NDArray[np.int32]
     rng: np.random.Generator  #: The play's own random numbers, from where the choice has left them
 
-    def score(self, payoffs: Payoffs) -> Score:
-        """Reward the chosen arms; uses up the random numbers."""
-        started = time.perf_counter()
-        rewards = bernoulli(payoffs(self.arms, self.rng), self.rng)
-        return Score(rewards, time.perf_counter() - started)
-
-    def played(self, score: Score | None) -> Play:
-        """The record of the play; without a score it is skipped, and nothing is learned."""
-        if score is None:
+    def score(self, payoffs: Payoffs | None) -> Play:
+        """Reward the chosen arms, with its random numbers; without payoffs the play is skipped."""
+        if payoffs is None:
             nothing = np.empty(0, np.int32), np.empty(0, np.bool_)
             return Play(self.number, *nothing, 0.0, self.chain)
-        return Play(self.number, self.arms, score.rewards, score.seconds, self.chain)
+        started = time.perf_counter()
+        rewards = bernoulli(payoffs(self.arms, self.rng), self.rng)
+        return Play(self.number, self.arms, rewards, time.perf_counter() - started, self.chain)
 
 
 def bernoulli(payoffs: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -141,12 +130,11 @@ class ThompsonChain:
             self._leaders = self.oracle.leaders(self.arms)
         self._burn_in()
 
-    def make_plays(self, score: Callable[[PendingPlay], Score | None], n: int) -> list[Play]:
+    def make_plays(self, score: Callable[[PendingPlay], Play], n: int) -> list[Play]:
         """Choose the next ``n`` plays, ``score`` them and learn from them, one after the other."""
         plays = []
         for _ in range(n):
-            (pending,) = self.ask(1)
-            plays.append(pending.played(score(pending)))
+            plays.append(score(*self.ask(1)))
             self.tell(plays[-1])
         return plays
 
@@ -213,9 +201,8 @@ class Chains(tuple[ThompsonChain, ...]):
         self._in_flight = True
         return [pending for chain in self for pending in chain.ask(at_most)]
 
-    def tell(self, pending: Sequence[PendingPlay], scores: Sequence[Score | None]) -> list[Play]:
-        """Let every chain learn from its plays, in their order."""
-        plays = [play.played(score) for play, score in zip(pending, scores, strict=True)]
+    def tell(self, plays: Sequence[Play]) -> Sequence[Play]:
+        """Let every chain learn from its plays."""
         for play in plays:
             self[play.chain].tell(play)
         self._in_flight = False

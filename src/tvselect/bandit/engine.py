@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 # The command line knows why a run has ended before it imports what runs it.
 if TYPE_CHECKING:
-    from tvselect.bandit.chain import Chains, PendingPlay, Play, Score
+    from tvselect.bandit.chain import Chains, PendingPlay, Play
     from tvselect.bandit.journal import Journal
 
 Watcher = Callable[[Sequence["Play"]], bool | None]
@@ -23,8 +23,8 @@ class Scorer(ABC):
     """How plays are scored: offline on the table, on a stream by the next batches."""
 
     @abstractmethod
-    def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
-        """One score per play, None for a skipped one; NoMoreData where there is nothing left."""
+    def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Play]:
+        """The plays, those of a chain in their order; NoMoreData where there is nothing left."""
 
     def capacity(self, n_done: int) -> int | None:
         """How many plays of a chain can be scored together after ``n_done``; None: any number."""
@@ -56,8 +56,7 @@ def play(
                 at_most = least(rule.n_left(chains), score.capacity(chains.n_plays))
                 plays = score.ahead(chains, at_most)
                 if not plays:
-                    pending = chains.ask(at_most)
-                    plays = chains.tell(pending, score(pending))
+                    plays = chains.tell(score(chains.ask(at_most)))
                 journal.append(plays, score.state())
                 if watch(plays):
                     return StopReason.CALLBACK

@@ -7,20 +7,20 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
+from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, ThompsonChain
 from tvselect.bandit.engine import NoMoreData, Scorer, StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.decoys.shuffled import ShuffledColumns
-from tvselect.inputs import Outcome, OutcomeReader
+from tvselect.inputs import OutcomeReader
 from tvselect.inputs.blocks import RowBlocks
 from tvselect.inputs.columns import centred_ranks, evenly, ranks_of, refuse_nonfinite
 from tvselect.inputs.errors import located
@@ -43,6 +43,7 @@ HEAD_BATCHES = 10
 a window has one play for as long."""
 
 
+@dataclass(eq=False)
 class BatchCursor:
     """The batches of a source by number, round after round; neighbours are read in one go.
 
@@ -52,22 +53,18 @@ class BatchCursor:
     only ``once``, batches of rows in order are :func:`without_copies`.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        batch_size: int,
-        entropy: int,
-        n_batches: int | None,
-        once: bool,
-        again: bool = False,
-    ) -> None:
-        self.source, self.batch_size, self.entropy = source, batch_size, entropy
-        self.n_batches, self.once, self.again = n_batches, once, again
+    source: Source
+    batch_size: int
+    entropy: int
+    n_batches: int | None
+    once: bool
+    again: bool
+
+    def __post_init__(self) -> None:
         self._mine = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        settings = self.source, self.batch_size, self.entropy, self.n_batches, self.once
-        return type(self), (*settings, self.again)
+        return type(self), tuple(getattr(self, one.name) for one in fields(self))
 
     def rows_of(self, number: int) -> int:
         """The first batch that has the rows of this one."""
@@ -333,41 +330,31 @@ class BatchReader:
                 return None
         if outcome is None or kept.size < self.reward.min_rows:
             return None
-        feedback = partial(self._feedback, batch, outcome, number, blocks, kept)
-        return payoffs_of_arms(feedback, self.columns)
-
-    def _feedback(
-        self,
-        batch: Batch,
-        outcome: Outcome,
-        number: int,
-        blocks: RowBlocks | None,
-        kept: IntArray,
-        columns: IntArray,
-        rng: Generator,
-    ) -> NDArray[np.float64]:
-        """The payoffs of some columns."""
         reward, encoder = self.reward, self.encoder
-        has_decoys = bool(columns.max(initial=0) >= encoder.n_columns)
-        # The place of a column must not tell it from its decoy.
-        order = rng.permutation(columns.size) if has_decoys else np.arange(columns.size)
-        played, names = columns[order], encoder.column_names(columns[order])
-        of_decoys = np.random.default_rng([self.decoy_key, number])
-        swapped = None
-        if blocks is not None:
-            swapped = np.arange(batch.n_rows)
-            swapped[kept] = kept[blocks.swap(of_decoys)]
-        unknown = np.nan if reward.takes_missing else 0.0
-        X = encoder.values(batch, played, of_decoys, unknown, swapped)
-        X = X if kept.size == batch.n_rows else np.asfortranarray(X[kept])
-        refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
-        cuts = encoder.cuts_of(played, X, reward.max_cuts)
-        n_candidates = encoder.n_columns * (1 + has_decoys)
-        groups = None if blocks is None else blocks.groups
-        data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates, groups=groups)
-        payoffs = np.empty(columns.size)
-        payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)
-        return payoffs
+
+        def feedback(columns: IntArray, rng: Generator) -> FloatArray:
+            has_decoys = bool(columns.max(initial=0) >= encoder.n_columns)
+            # The place of a column must not tell it from its decoy.
+            order = rng.permutation(columns.size) if has_decoys else np.arange(columns.size)
+            played, names = columns[order], encoder.column_names(columns[order])
+            of_decoys = np.random.default_rng([self.decoy_key, number])
+            swapped = None
+            if blocks is not None:
+                swapped = np.arange(batch.n_rows)
+                swapped[kept] = kept[blocks.swap(of_decoys)]
+            unknown = np.nan if reward.takes_missing else 0.0
+            X = encoder.values(batch, played, of_decoys, unknown, swapped)
+            X = X if kept.size == batch.n_rows else np.asfortranarray(X[kept])
+            refuse_nonfinite(X, names, reward.takes_missing, takes_empty=True)
+            cuts = encoder.cuts_of(played, X, reward.max_cuts)
+            n_candidates = encoder.n_columns * (1 + has_decoys)
+            groups = None if blocks is None else blocks.groups
+            data = Data(X, outcome, names, cuts=cuts, n_candidates=n_candidates, groups=groups)
+            payoffs = np.empty(columns.size)
+            payoffs[order] = start_reward(reward, data)(np.arange(columns.size), rng)
+            return payoffs
+
+        return payoffs_of_arms(feedback, self.columns)
 
 
 class StreamScorer(ExitStack, Scorer):
@@ -387,9 +374,8 @@ class StreamScorer(ExitStack, Scorer):
     ) -> None:
         super().__init__()
         self.reader, self.batches, self.journal = reader, batches, run.journal
-        self.chains = run.chains
+        self.chains, self.runner, self.n_rounds = run.chains, runner, n_rounds
         self._tell_lead()
-        self.runner, self.n_rounds = runner, n_rounds
         self._tell_rounds()
         threads = in_threads(min(runner.n_workers, len(run.chains)), methodcaller("__call__"))
         self._here: TaskMap = self.enter_context(threads)
@@ -421,16 +407,12 @@ class StreamScorer(ExitStack, Scorer):
             self._elsewhere = self.enter_context(self.runner.bind(work))
         return 1 if self._elsewhere is None else n_left
 
-    def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
-        """One score per play, in their order."""
+    def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Play]:
+        """The plays, batch by batch: a worker reads one once for all chains."""
         self._before = pending[0].number, self.reader
         if self._elsewhere is None:
             return self._score_here(pending)
-        # Plays of one batch next to each other: a worker reads it once for all chains.
-        order = sorted(range(len(pending)), key=lambda k: pending[k].number)
-        scores = self._elsewhere([pending[k] for k in order])
-        by_place = dict(zip(order, scores, strict=True))
-        return [by_place[k] for k in range(len(pending))]
+        return self._elsewhere(sorted(pending, key=attrgetter("number")))
 
     def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
         """Plays of several chains, each of which reads without waiting for the others."""
@@ -443,11 +425,13 @@ class StreamScorer(ExitStack, Scorer):
     def state(self) -> Mapping[str, bytes]:
         """The encoder and the family of the outcome, where the last batch has changed them."""
         before, now, changed = self._before[1], self.reader, {}
-        if self.journal.is_durable and now.encoder is not before.encoder:
+        if not self.journal.is_durable:
+            return {}
+        if now.encoder is not before.encoder:
             changed["encoder"] = now.encoder.to_bytes()
-        if self.journal.is_durable and now.outcomes.is_settled != before.outcomes.is_settled:
+        if now.outcomes.is_settled != before.outcomes.is_settled:
             changed["outcome"] = now.outcomes.to_bytes()
-        if self.journal.is_durable and now.lead is not None and now.lead is not before.lead:
+        if now.lead is not None and now.lead is not before.lead:
             changed["lead"] = now.lead.tobytes()
         return changed
 
@@ -472,7 +456,7 @@ class StreamScorer(ExitStack, Scorer):
             if chain.n_plays >= cursor.n_batches:
                 chain.replay(self.journal.plays(chain.chain))
 
-    def _score_here(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
+    def _score_here(self, pending: Sequence[PendingPlay]) -> Sequence[Play]:
         number, cursor = pending[0].number, self.batches
         batch = cursor(number)
         assert batch is not None
@@ -484,20 +468,17 @@ class StreamScorer(ExitStack, Scorer):
             reader = reader.with_lead(batch, number)
         self.reader = reader
         self._tell_lead()
-        if payoffs is None:
-            return [None] * len(pending)
         return self._here([partial(play.score, payoffs) for play in pending])
 
 
 def play_on(
     batches: BatchCursor, reader: BatchReader, task: PendingPlay | tuple[ThompsonChain, int]
-) -> Score | list[Play] | None:
+) -> Play | list[Play]:
     """The work of a worker: find the batch of a play and score it, or let a chain make some."""
 
-    def score(pending: PendingPlay) -> Score | None:
+    def score(pending: PendingPlay) -> Play:
         batch = batches(pending.number)
         assert batch is not None
-        payoffs = reader.payoffs(batch, batches.rows_of(pending.number))
-        return None if payoffs is None else pending.score(payoffs)
+        return pending.score(reader.payoffs(batch, batches.rows_of(pending.number)))
 
     return score(task) if isinstance(task, PendingPlay) else task[0].make_plays(score, task[1])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, Score, ThompsonChain
+from tvselect.bandit.chain import Chains, Payoffs, PendingPlay, Play, ThompsonChain
 from tvselect.bandit.engine import Scorer, least
 from tvselect.decoys.shuffled import ShuffledColumns
 from tvselect.inputs.columns import ChosenColumns, ColumnFile, FileColumns
@@ -27,19 +27,19 @@ SECONDS_AHEAD = 0.1
 _starting = Lock()
 
 
+@dataclass
 class Pace:
     """Lets chains make plays ahead, as many as take about a tenth of a second."""
 
-    def __init__(self) -> None:
-        self._n_plays = 1
+    n_plays: int = 1
 
     def __call__(self, chains: Chains, run: TaskMap, at_most: int | None) -> Sequence[Play]:
         """The next plays of all chains."""
-        n_plays = least(self._n_plays, at_most) or 1
+        n_plays = least(self.n_plays, at_most) or 1
         started = time.perf_counter()
         plays = chains.go_ahead(run, n_plays)
         seconds = time.perf_counter() - started
-        self._n_plays = max(1, int(n_plays * SECONDS_AHEAD / max(seconds, SECONDS_AHEAD / 2)))
+        self.n_plays = max(1, int(n_plays * SECONDS_AHEAD / max(seconds, SECONDS_AHEAD / 2)))
         return plays
 
 
@@ -52,16 +52,14 @@ class TableWork:
 
     def __call__(
         self, task: PendingPlay | PlaysAhead | tuple[ThompsonChain, int]
-    ) -> Score | list[Play] | None:
+    ) -> Play | list[Play] | None:
         """Score a play or a share of a window, or let a chain make its next plays."""
-        if isinstance(task, PendingPlay):
-            return self.score(task)
         if isinstance(task, PlaysAhead):
             task.score()
             return None
-        return self.go_ahead(*task)
+        return self.score(task) if isinstance(task, PendingPlay) else self.go_ahead(*task)
 
-    def score(self, pending: PendingPlay) -> Score:
+    def score(self, pending: PendingPlay) -> Play:
         """Score a play."""
         return pending.score(payoffs_of_arms(self.feedback, self.columns))
 
@@ -80,34 +78,36 @@ class TableWork:
         return PlaysAhead(self.feedback, self.columns, chain, n_plays)
 
 
+@dataclass
 class TableScorer(Scorer):
-    """Scores plays by ``run``, which does ``work``, ``n_threads`` tasks at a time here."""
+    """Scores plays by ``run``, which does ``work``."""
 
-    def __init__(self, run: TaskMap, work: TableWork, n_threads: int) -> None:
-        self._run, self._work, self._n_threads = run, work, n_threads
-        self._may_go_ahead = n_threads > 0 and isinstance(work.feedback, BartFeedback)
-        self._pace = Pace()
+    run: TaskMap
+    work: TableWork
+    n_threads: int  #: Tasks at a time in threads of this process; 0 elsewhere
+    pace: Pace = field(default_factory=Pace)
 
-    def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Score | None]:
-        """One score per play, in their order."""
-        return self._run(pending)
+    def __call__(self, pending: Sequence[PendingPlay]) -> Sequence[Play]:
+        """The plays, in their order."""
+        return self.run(pending)
 
     def ahead(self, chains: Chains, at_most: int | None) -> Sequence[Play]:
         """Plays of the BART reward: one after the other, or a window of them side by side."""
-        if not (self._may_go_ahead and all(map(can_play_ahead, chains))):
+        knows = self.n_threads > 0 and isinstance(self.work.feedback, BartFeedback)
+        if not (knows and all(map(can_play_ahead, chains))):
             return ()
         if chains[0].window == 1:
-            return self._pace(chains, self._run, at_most)
+            return self.pace(chains, self.run, at_most)
         n_plays = chains[0].width
         if not n_plays or (at_most is not None and at_most < n_plays):
             return ()
-        windows = [self._work.plays_ahead(chain, n_plays) for chain in chains]
+        windows = [self.work.plays_ahead(chain, n_plays) for chain in chains]
         if not all(window.choose() for window in windows):
             return ()  # Python has to choose.
 
         def make(_: object) -> list[list[Play]]:
-            n_tasks = min(self._n_threads, n_plays)
-            self._run([window for window in windows for _ in range(n_tasks)])
+            n_tasks = min(self.n_threads, n_plays)
+            self.run([window for window in windows for _ in range(n_tasks)])
             return [window.learn() for window in windows]
 
         return chains.go_ahead(make, n_plays)
