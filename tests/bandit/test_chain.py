@@ -11,8 +11,7 @@ from tests.decoyed import Marginal
 from tests.nested import nested
 from tvselect import ThompsonSelector
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import Chains, ThompsonChain, bernoulli
-from tvselect.bandit.journal import Header, Journal
+from tvselect.bandit.chain import ThompsonChain, bernoulli
 from tvselect.bandit.oracle import BurnIn, Oracle
 
 THETA = np.array([0.9, 0.8, 0.5, 0.2, 0.1, 0.0, 1.0])
@@ -124,29 +123,6 @@ def test_the_model_is_unchanged_for_as_many_plays_as_it_stays_the_same():
         assert chain.n_unchanged == unchanged
         before, longest = model, max(longest, unchanged)
     assert longest > 5
-
-
-def test_chains_that_are_ahead_of_the_journal_go_back_to_it():
-    """Plays that were told and not written, and plays that were asked for and not told."""
-    chains, journal = Chains([chain_of(), chain_of(chain=1)]), Journal()
-    journal.begin(Header("fp", 1, 7, 2, 1, "1"))
-
-    def play():
-        return chains.tell([pending.score(payoffs) for pending in chains.ask()])
-
-    for _ in range(5):
-        journal.append(play())
-    lost = play()
-    chains.follow(journal)
-    assert chains.n_plays == 5
-    for play_again, was in zip(play(), lost, strict=True):
-        assert_same(play_again, was)
-    chains.follow(journal)
-    for pending in chains.ask():
-        pending.score(payoffs)  # interrupted before it is told
-    chains.follow(journal)
-    for play_again, was in zip(play(), lost, strict=True):
-        assert_same(play_again, was)
 
 
 # Burn-in

@@ -186,17 +186,6 @@ def test_groups_text_missing_values_and_columns_always_included_have_decoys():
     assert fitted.ranking_[7] == 1
 
 
-def test_of_too_many_arms_the_strongest_columns_play(monkeypatch):
-    monkeypatch.setattr(copies, "MOST_ARMS", 100)
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((100, 60))
-    y = 3 * X[:, 50] + 2 * X[:, 5] + rng.standard_normal(100)
-    fitted = selector().fit(X, y)
-    assert_array_equal(np.flatnonzero(fitted.support_), [5, 50])
-    assert np.count_nonzero(fitted.result_.times_played) <= 100
-    assert fitted.q_values_.shape == (60,)
-
-
 # Columns that cannot be told apart are claimed together.
 
 

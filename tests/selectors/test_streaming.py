@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from tests.decoyed import Marginal
-from tests.selectors.runs import assert_same, plays_of
+from tests.selectors.runs import assert_same
 from tests.selectors.streams import (
     NAMES,
     SIGNALS,
@@ -29,7 +29,6 @@ from tests.selectors.streams import (
     quick_bart,
     rare,
     selector,
-    stop_after,
 )
 from tvselect import BartReward, LassoReward
 from tvselect.rewards import Data, Reward
@@ -284,15 +283,6 @@ def test_patience_stops_a_steady_game_and_skipped_parts_do_not_count():
     assert fitted.result_.n_skipped == 10 < fitted.n_plays_
 
 
-@pytest.mark.parametrize("n", [1, 4, 22])
-def test_the_time_limit_stops_between_plays(n, monkeypatch):
-    X, y = make_data()
-    fitted = selector(n_rounds=None, time_limit=stop_after(monkeypatch, n)).fit(X, y)
-    assert fitted.stop_reason_ == "time limit"
-    assert fitted.n_plays_ == n
-    assert plays_of(fitted) == plays_of(selector(n_rounds=2).fit(X, y))[:n]
-
-
 def test_a_bare_iterator_is_read_once():
     X, y = make_data()
     assert_same(selector().fit_source(iter(parts(X, y, 33))), selector().fit(X, y))
@@ -344,7 +334,6 @@ BAD_SETTINGS = {
     "discount above 1": (dict(discount=1.01), ValueError, "discount"),
     "nan discount": (dict(discount=float("nan")), ValueError, "discount"),
     "text discount": (dict(discount="none"), TypeError, "discount"),
-    "bad reward": (dict(reward=Marginal(alpha=2.0)), ValueError, "alpha"),
 }
 
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import betainc
@@ -99,21 +98,6 @@ def test_variables_that_were_never_played_are_not_selected():
     assert (times == 0).sum() > 40
     assert fitted.support_.sum() == 2
     assert times[fitted.support_].all()
-
-
-def test_every_kind_of_outcome_gives_the_same_result():
-    X, y = make_data()
-    wanted = selector().fit(X, y)
-    for wrap in (list, pd.Series, pa.array, lambda y: y[:, None]):
-        assert_same(selector().fit(X, wrap(y)), wanted)
-    wanted = selector(quick_bart()).fit(X, y > 0)
-    assert set(SIGNALS) <= set(np.flatnonzero(wanted.support_))
-    for labels in (
-        np.where(y > 0, 7, -2),
-        pd.Series(np.where(y > 0, "yes", "no")),
-        pl.Series(y > 0),
-    ):
-        assert_same(selector(quick_bart()).fit(X, labels), wanted)
 
 
 def test_names_go_in_and_come_out():

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.oracle import BurnIn, Oracle
+from tvselect.bandit.oracle import NO_BURN_IN, BurnIn, Oracle
 
 if TYPE_CHECKING:
     from tvselect.bandit.journal import Journal
@@ -82,7 +82,7 @@ class ThompsonChain:
         chain: int = 0,
         window: int = 1,
         has_patience: bool = True,
-        burn_in: BurnIn | None = None,
+        burn_in: BurnIn = NO_BURN_IN,
     ) -> None:
         self.arms, self.oracle = arms, oracle
         self.entropy, self.chain, self.window = entropy, chain, window
@@ -101,7 +101,7 @@ class ThompsonChain:
         left, n_learned = self.n_until_fresh(), self.n_plays
         if n_learned < self.rounds.start:
             left = self.rounds.start - n_learned
-        if self.burn_in is not None and left is None:
+        elif not left:
             n_learned -= self.burn_in.n_plays
         widest = min(self.window, n_learned // PLAYS_PER_PENDING)
         return max(1, min(widest, left or widest))
@@ -163,14 +163,12 @@ class ThompsonChain:
             for play in window:
                 self.tell(play)
 
-    def n_until_fresh(self) -> int | None:
-        """Plays that are left of burn-in; None when it is over."""
-        if self.burn_in is None or self.n_plays >= self.burn_in.n_plays:
-            return None
-        return self.burn_in.n_plays - self.n_plays
+    def n_until_fresh(self) -> int:
+        """Plays that are left of burn-in."""
+        return max(0, self.burn_in.n_plays - self.n_plays)
 
     def _burn_in(self) -> None:
-        if self.burn_in is None or self.n_plays > self.burn_in.n_plays:
+        if not 0 < self.n_plays <= self.burn_in.n_plays:
             return
         self.n_unchanged = 0
         if self.n_plays == self.burn_in.n_plays:

@@ -47,6 +47,9 @@ class BurnIn(NamedTuple):
         return np.union1d(best, np.array(self.heard, dtype=np.intp)).astype(np.int32)
 
 
+NO_BURN_IN = BurnIn(0, 0)
+
+
 @dataclass(frozen=True)
 class Oracle:
     """Chooses the arms of a play and reads the model off the arms."""

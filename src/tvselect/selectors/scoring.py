@@ -67,7 +67,7 @@ class TableWork:
         """The next plays of a chain, by the native core as far as possible."""
         plays: list[Play] = []
         while len(plays) < n_plays:
-            n_left = least(n_plays - len(plays), chain.n_until_fresh()) or 1
+            n_left = min(n_plays - len(plays), chain.n_until_fresh() or n_plays)
             made = self.plays_ahead(chain, n_left).one_by_one()
             plays += made or chain.make_plays(self.score, 1)
         return plays

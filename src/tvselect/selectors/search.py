@@ -22,7 +22,14 @@ from tvselect.bandit.arms import Arms, count
 from tvselect.bandit.chain import Chains, Play, ThompsonChain
 from tvselect.bandit.engine import StopReason, Watcher
 from tvselect.bandit.journal import Header, Journal, JournalError
-from tvselect.bandit.oracle import MEDIAN_MODEL_COST, NO_PAIRS, BurnIn, Oracle, threshold
+from tvselect.bandit.oracle import (
+    MEDIAN_MODEL_COST,
+    NO_BURN_IN,
+    NO_PAIRS,
+    BurnIn,
+    Oracle,
+    threshold,
+)
 from tvselect.rewards import Reward
 from tvselect.seeds import entropy_of
 from tvselect.selectors.fingerprint import fingerprint
@@ -142,7 +149,7 @@ class SearchRun:
     ) -> SearchResult:
         """What was done and found so far."""
         chain, n_plays = self.chains[0], self.chains.n_plays
-        arms, n_burned_in = chain.arms, chain.burn_in.n_plays if chain.burn_in else 0
+        arms, n_burned_in = chain.arms, chain.burn_in.n_plays
         successes = np.stack([one.arms.successes for one in self.chains])
         failures = np.stack([one.arms.failures for one in self.chains])
         if 0 < n_plays == n_burned_in:  # where the leaders stand at their prior already
@@ -187,7 +194,7 @@ def set_up_search(
     n_joining: int = 0,
     crowd: int | None = None,
     idle: NDArray[np.bool_] | None = None,
-    burn_in: BurnIn | None = None,
+    burn_in: BurnIn = NO_BURN_IN,
     pairs: NDArray[np.int32] = NO_PAIRS,
     has_patience: bool = False,
 ) -> SearchRun:
@@ -199,7 +206,7 @@ def set_up_search(
     JournalError for a journal that is damaged or of another search.
     """
     settings = selector._search
-    c, prior = thresholds(settings.cost, layout), priors(settings.prior, layout)
+    c, prior = law_of_arms(settings, layout)
     n_wanted = selector.n_features_to_select
     if n_wanted is not None and n_wanted > layout.n_candidates:
         raise ValueError(
@@ -212,7 +219,7 @@ def set_up_search(
         "prior": [np.broadcast_to(value, layout.n_arms) for value in prior],
         "n_features_to_select": n_wanted,
         "discount": discount,
-        "burn_in": burn_in,
+        "burn_in": burn_in if burn_in.n_plays else None,
         "reward": reward,
         **identity,
     }
@@ -272,23 +279,17 @@ def _begin(journal: Journal, header: Header, selector: BanditSelector) -> Header
     return stored
 
 
-def thresholds(cost: Any, layout: ArmLayout) -> PerArm:
-    """Thresholds of the arms from the costs of the features."""
-    costs = layout.by_arm(cost, "cost")
-    if not np.all((np.asarray(costs) > 0) & (np.asarray(costs) < 1)):
-        raise ValueError(f"cost must lie strictly between 0 and 1, got {cost!r}")
-    return threshold(costs)
-
-
-def priors(prior: Any, layout: ArmLayout) -> tuple[PerArm, PerArm]:
-    """Beta priors of the arms from those of the features."""
+def law_of_arms(settings: Search, layout: ArmLayout) -> tuple[PerArm, tuple[PerArm, PerArm]]:
+    """Thresholds and Beta priors of the arms, from costs and priors of the features."""
+    cost, prior = layout.by_arm(settings.cost, "cost"), settings.prior
+    if not np.all(np.greater(cost, 0) & np.less(cost, 1)):
+        raise ValueError(f"cost must lie strictly between 0 and 1, got {settings.cost!r}")
     if not isinstance(prior, tuple | list) or len(prior) != 2:
         raise ValueError(f"prior must be a pair (a, b), got {prior!r}")
     a, b = (layout.by_arm(value, "prior") for value in prior)
-    for value in (a, b):
-        if not (np.isfinite(value).all() and np.all(np.asarray(value) > 0)):
-            raise ValueError(f"prior must be positive and finite, got {prior!r}")
-    return a, b
+    if not all(np.all(np.isfinite(value) & np.greater(value, 0)) for value in (a, b)):
+        raise ValueError(f"prior must be positive and finite, got {prior!r}")
+    return threshold(cost), (a, b)
 
 
 def widest_window(window: int | Literal["auto"], n_workers: int, n_chains: int) -> int:

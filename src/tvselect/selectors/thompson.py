@@ -471,7 +471,7 @@ class ThompsonSelector(BanditSelector):
 
     def _burn_in(
         self, layout: ArmLayout, columns: ArmColumns, arm_pairs: NDArray[np.int32]
-    ) -> BurnIn | None:
+    ) -> BurnIn:
         """The burn-in that the settings ask for: "auto" is one for wide searches with decoys."""
         n_plays = self._search.burn_in
         if isinstance(n_plays, str):
@@ -481,7 +481,7 @@ class ThompsonSelector(BanditSelector):
             is_wide = layout.n_copies and layout.n_arms - n_idle > LEADERS
             n_plays = BURN_IN if is_wide else 0
         n_plays = int(check_scalar(n_plays, "burn_in", Integral, min_val=0))
-        return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist())) if n_plays else None
+        return BurnIn(n_plays, LEADERS, tuple(arm_pairs.ravel().tolist()))
 
 
 def warn_of_doubts(data: Data, is_told: bool, may_depend: bool) -> bool:
