@@ -99,7 +99,7 @@ BAD_PARTS = {
                  ValueError, "infinity in column 'v[037]'"),
     "text for numbers": (put("v3", "many"), ValueError, "column 'v3' holds text, .* numbers"),
     "numbers for text": (put("city", 3.0), ValueError, "column 'city' holds numbers, .* text"),
-    "dates": (put("v3", pd.Timestamp(0)), TypeError, "'v3'"),
+    "mixed": (put("v3", [1, "x"] * 50), TypeError, "'v3'"),
     "another name": (spoil(lambda X: X.rename(columns={"v3": "w3"})), ValueError, "w3"),
     "a column less": (spoil(lambda X: X.drop(columns="v3")), ValueError, "v3"),
     "a column more": (put("more", 1.0), ValueError, "more"),
