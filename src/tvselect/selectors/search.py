@@ -107,7 +107,7 @@ class Progress:
     n_plays: int  #: Of every chain, those of an earlier run included; of a stream batches
     n_total: int | None  #: Those asked for; None where that is not known
     seconds: float  #: Since the first play of this call
-    _search: SearchRun = field(repr=False)
+    _search: SearchRun = field(init=False, repr=False)
 
     @cached_property
     def _found(self) -> SearchResult:
@@ -340,7 +340,8 @@ def progress_bar(
             if not callbacks:
                 return False
             seconds = time.perf_counter() - started
-            progress = Progress(chain.n_plays, total, seconds, search)
+            progress = Progress(chain.n_plays, total, seconds)
+            progress._search = search
             said = [callback(progress) for callback in callbacks]
             return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in said)
 

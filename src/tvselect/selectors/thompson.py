@@ -435,8 +435,9 @@ class ThompsonSelector(BanditSelector):
         if blocks is not None:
             blocks = blocks if rows is None else blocks.at(rows)
             return features, replace(data, groups=blocks.groups), blocks, None
-        is_repeated = rows is not None and np.any(np.diff(rows) == 0)
-        return features, data, None, numbered(rows) if is_repeated else None
+        if rows is None or not np.any(np.diff(rows) == 0):
+            return features, data, None, None
+        return features, data, None, numbered(rows)
 
     def _features(self, X: Any) -> Features:
         """Columns of numbers, from a table of any kind."""
