@@ -149,6 +149,7 @@ def test_files_and_iterators_give_what_frames_give_by_any_number_of_threads(
 class Watching(Reward):
     """Pays at random and keeps what it was shown."""
 
+    rewards_stand_ins = False
     seen: list[Data] = []  # noqa: RUF012
 
     def start(self, data):
