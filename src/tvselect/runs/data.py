@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,16 +145,14 @@ def split(table: Any, target: str, event: str | None = None) -> RawTable:
 
 def with_written_days(raw: RawTable) -> RawTable:
     """The table with columns of dates that are written as text among those of dates."""
-    found = {
-        name: days for name, text in raw.texts.items() if (days := read_days(text)) is not None
-    }
+    found, shown = {}, {}
+    for name, text in raw.texts.items():
+        if (days := read_days(text)) is not None:
+            row = text.codes.argmax()
+            day = np.datetime64(int(days[row]), "D")
+            found[name], shown[name] = days, (text.levels[-1].strip(), str(day))
     if not found:
         return raw
-    shown = {}
-    for name, days in found.items():
-        row = int(np.flatnonzero(raw.texts[name].codes == len(raw.texts[name].levels) - 1)[0])
-        day = np.datetime64(int(days[row]), "D")
-        shown[name] = raw.texts[name].levels[-1].strip(), str(day)
     return replace(
         raw,
         fields=tuple(Field(f.name, "date", f.type) if f.name in found else f for f in raw.fields),
@@ -225,20 +224,18 @@ def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
     front = [name for name in (*plan.columns, *plan.row_columns) if name not in in_file]
     is_text = np.array([n in raw.texts and n not in facts.numbers for n in front], dtype=np.bool_)
     texts = [raw.texts[front[j]] for j in np.flatnonzero(is_text)]
-    # Numbers of the file, with dates and numbers written as text at their places among them.
     place_of = {field.name: place for place, field in enumerate(raw.numeric)}
     numbers = [name for name, skip in zip(front, is_text, strict=True) if not skip]
-    is_plain = np.array([name in place_of for name in numbers], dtype=np.bool_)
     matrix = raw.matrix
     if numbers != list(place_of):
         matrix = np.empty((len(matrix), len(numbers)), order="F")
-        matrix[:, is_plain] = raw.matrix[:, [place_of[n] for n in numbers if n in place_of]]
-    for j in np.flatnonzero(~is_plain):
-        name = numbers[j]
-        is_date = name in raw.days
-        matrix[:, j] = (
-            raw.days[name] if is_date else text_to_numbers(raw.texts[name], written.get(name))
-        )
+        for name, values in zip(numbers, matrix.T, strict=True):
+            if name in place_of:
+                values[:] = raw.matrix[:, place_of[name]]
+            elif name in raw.days:
+                values[:] = raw.days[name]
+            else:
+                values[:] = text_to_numbers(raw.texts[name], written.get(name))
     for name in facts.infinite:
         values = matrix[:, numbers.index(name)]
         values[np.isinf(values)] = np.nan
@@ -315,10 +312,9 @@ def rows_that_meet(condition: str, table: Any, where: str) -> NDArray[np.int64]:
     """The rows of an Arrow table for which a condition is true; a RunError if there are none."""
     names = columns_named(condition, table.column_names, where)
     columns, kinds = zip(*(_as_stored(table[name], name) for name in names), strict=True)
-    quoted = ('"' + name.replace('"', '""') + '"' for name in names)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
         try:
-            declared = ", ".join(map(" ".join, zip(quoted, kinds, strict=True)))
+            declared = ", ".join(map(" ".join, zip(map(_quoted, names), kinds, strict=True)))
             base.execute(f"CREATE TABLE here ({declared})")
             marks = ", ".join("?" * len(names))
             base.executemany(f"INSERT INTO here VALUES ({marks})", zip(*columns, strict=True))
@@ -366,29 +362,28 @@ def parts_by(file: FileOptions, name: str, where: str | None) -> list[Part]:
         )
     parts = []
     for value, n_rows in sorted(counts.items()):
-        literal = repr(value)
-        if isinstance(value, str):
-            literal = "'" + value.replace("'", "''") + "'"
-        condition = '"' + name.replace('"', '""') + f'" = {literal}'
+        literal = _quoted(value, "'") if isinstance(value, str) else repr(value)
+        condition = f"{_quoted(name)} = {literal}"
         condition = condition if where is None else f"{condition} and ({where})"
-        parts.append(
-            Part(f"{value:g}" if isinstance(value, float) else str(value), condition, n_rows)
-        )
+        label = f"{value:g}" if isinstance(value, float) else str(value)
+        parts.append(Part(label, condition, n_rows))
     return parts
+
+
+def _quoted(text: str, mark: str = '"') -> str:
+    return mark + text.replace(mark, 2 * mark) + mark
 
 
 def _allowed() -> Any:
     """Refuses all but one SELECT, the columns, and some functions."""
-    n_selects = 0
+    selects = count(1)
 
     def check(action: int, first: Any, second: Any, *_: Any) -> int:
-        nonlocal n_selects
-        n_selects += action == sqlite3.SQLITE_SELECT
-        is_fine = (
-            (action == sqlite3.SQLITE_SELECT and n_selects == 1)
-            or action == sqlite3.SQLITE_READ
-            or (action == sqlite3.SQLITE_FUNCTION and second.lower() in FUNCTIONS)
-        )
+        is_fine = action == sqlite3.SQLITE_READ
+        if action == sqlite3.SQLITE_SELECT:
+            is_fine = next(selects) == 1
+        elif action == sqlite3.SQLITE_FUNCTION:
+            is_fine = second.lower() in FUNCTIONS
         return sqlite3.SQLITE_OK if is_fine else sqlite3.SQLITE_DENY
 
     return check
@@ -399,10 +394,9 @@ def _as_stored(column: Any, name: str) -> tuple[list[Any], str]:
     pa = load("pyarrow")
     kind = kind_of(column.type)
     if kind == "number":
-        is_whole = pa.types.is_signed_integer(column.type)
-        return (
-            column if is_whole else column.cast(pa.float64(), safe=False)
-        ).to_pylist(), "NUMERIC"
+        if not pa.types.is_signed_integer(column.type):
+            column = column.cast(pa.float64(), safe=False)
+        return column.to_pylist(), "NUMERIC"
     if kind == "date":
         return column.cast(pa.string()).to_pylist(), "TEXT"
     if kind != "text":
