@@ -100,7 +100,9 @@ def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
     pa, types = load("pyarrow"), set(table.schema.types)
     kind = pa.float32() if types == {pa.float32()} else pa.float64()
     if types != {kind}:
-        columns = [c if c.type == kind else decoded(c).cast(kind, safe=False) for c in table.columns]
+        columns = [
+            c if c.type == kind else decoded(c).cast(kind, safe=False) for c in table.columns
+        ]
         table = pa.Table.from_arrays(columns, names=table.column_names)
     batches = table.combine_chunks().to_batches()
     if not batches:

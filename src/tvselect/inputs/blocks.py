@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
 from tvselect.inputs.columns import Matrix, centred_ranks, evenly
-from tvselect.inputs.table import Table, as_array, is_frame, is_null
+from tvselect.inputs.outcome import missing_mask
+from tvselect.inputs.table import Table, as_array, is_frame
 from tvselect.words import counted
 
 IN_ROW_ORDER = "rows"
@@ -214,13 +215,13 @@ def take_blocks(X: Any, groups: Any, order: Any) -> tuple[Any, RowBlocks | None]
     """A table without the columns that are named, and the blocks of rows; or a ValueError."""
     if groups is None and order is None:
         return X, None
-    given: dict[str, Any] = {"groups": groups, "order": order}
     names = named_columns(groups, order)
-    for key, name in given.items():
-        if isinstance(name, str) and name in names:
-            given[key] = column_named(X, name, key)
-    n_rows = _num_samples(X) if not isinstance(X, Table) else X.n_rows
-    blocks = RowBlocks.of(n_rows, given["groups"], given["order"])
+    by_row = [
+        column_named(X, given, key) if isinstance(given, str) and given in names else given
+        for key, given in (("groups", groups), ("order", order))
+    ]
+    n_rows = X.n_rows if isinstance(X, Table) else _num_samples(X)
+    blocks = RowBlocks.of(n_rows, *by_row)
     if blocks.has_groups and blocks.n_groups == n_rows:
         warnings.warn(
             "groups= (--row-groups) has another value in every row, which says of no rows that "
@@ -234,23 +235,20 @@ def take_blocks(X: Any, groups: Any, order: Any) -> tuple[Any, RowBlocks | None]
 
 def column_named(X: Any, name: str, parameter: str) -> Any:
     """The values of a column of a data frame, or an error that names the parameter."""
-    names = X.names if isinstance(X, Table) else getattr(X, "columns", ())
     if not is_frame(X) or (isinstance(X, Table) and not X.named):
         raise ValueError(
             f"{parameter}={name!r} is the name of a column, but X has no names: pass a data "
             f"frame, or the values themselves, one for each row"
         )
-    if isinstance(X, Table):
-        if name in X.names:
-            place = X.names.index(name)
-            is_text = X.categorical[place]
-            return X.text(place).labels() if is_text else X.numbers(np.array([place]))[:, 0]
-    elif name in (frame := nw.from_native(X, eager_only=True)).columns:
-        return frame[name].to_native()
-    else:
-        names = frame.columns
-    hint = ", ".join(map(repr, list(names)[:5]))
-    raise ValueError(f"{parameter} names the column {name!r}, which X does not have; it has {hint}")
+    frame = X if isinstance(X, Table) else nw.from_native(X, eager_only=True)
+    names = frame.names if isinstance(frame, Table) else frame.columns
+    if name not in names:
+        hint = ", ".join(map(repr, list(names)[:5]))
+        raise ValueError(
+            f"{parameter} names the column {name!r}, which X does not have; it has {hint}"
+        )
+    is_table = isinstance(frame, Table)
+    return frame.column(names.index(name)) if is_table else frame[name].to_native()
 
 
 def without_columns(X: Any, names: set[str]) -> Any:
@@ -299,11 +297,7 @@ def one_per_row(
     if array.shape != (n_rows,):
         found = f"{parameter} has shape {array.shape}, X has {n_rows} rows"
         raise ValueError(f"{found}; pass {one} for each row")
-    if array.dtype.kind == "O":
-        is_missing = np.array([is_null(value) or value != value for value in array], np.bool_)
-    else:
-        is_missing = array != array
-    if is_missing.any():
+    if (is_missing := missing_mask(array)).any():
         raise ValueError(
             f"{parameter} has no value in {counted(int(is_missing.sum()), 'row')}, first in row "
             f"{int(is_missing.argmax())}; leave these out, or give each a value of its own"

@@ -323,10 +323,10 @@ def one_column(y: Any, what: str = "y") -> NDArray[Any]:
 
 
 def missing_mask(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where an outcome has no value."""
+    """Where there is no value."""
     if values.dtype.kind == "O":
         return np.array([is_null(value) or value != value for value in values], dtype=np.bool_)
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=np.bool_)
+    return np.asarray(values != values)
 
 
 class OutcomeReader:

@@ -24,6 +24,7 @@ from tvselect.inputs.columns import (
     Places,
     SparseColumns,
     as_doubles,
+    is_rounded,
     is_sparse,
     places,
     read,
@@ -99,6 +100,12 @@ class Table:
         """The columns ``first`` to ``last`` as a C-contiguous float64 array (columns, rows)."""
         return np.ascontiguousarray(self.numbers(slice(first, last)).T, dtype=np.float64)
 
+    def column(self, place: int) -> NDArray[Any]:
+        """A column of labels, None where missing, or of numbers."""
+        if self.categorical[place]:
+            return self.text(place).labels()
+        return self.numbers(np.array([place]))[:, 0]
+
     def text(self, column: int) -> TextColumn:
         """A column of text."""
         if self.text_of is None or not self.categorical[column]:
@@ -161,8 +168,9 @@ def as_given(X: Any, what: str = "X") -> Any:
         return as_array(X, what)
     if type(X).__name__ == "LazyFrame" and hasattr(X, "collect"):
         return X.collect()
-    if not getattr(getattr(X, "columns", None), "is_unique", True):
-        refuse_repeated(map(str, X.columns), what, "rename them")
+    if not isinstance(X, np.ndarray):
+        names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
+        refuse_repeated(map(str, names), what, "rename them")
     return X
 
 
@@ -175,14 +183,8 @@ def open_table(X: Any, what: str) -> tuple[Table, Sequence[Field]]:
         if nw.dependencies.is_into_series(X):
             raise ValueError(f"{what} is a single column; pass a table with rows and columns")
         return _from_array(X, what), ()
-    try:
-        columns = FrameColumns(nw.from_native(X, eager_only=True), what)
-    except nw.exceptions.DuplicateError:
-        names = X.column_names if hasattr(X, "column_names") else X.columns
-        refuse_repeated(map(str, names), what, "rename them")
-        raise
+    columns = FrameColumns(nw.from_native(X, eager_only=True), what)
     names = tuple(field.name for field in columns.fields)
-    refuse_repeated(names, what, "rename them")
     categorical = np.array([field.kind == "text" for field in columns.fields], dtype=np.bool_)
     return Table(columns, names, categorical, columns.text, what), columns.fields
 
@@ -242,7 +244,7 @@ def _from_array(X: Any, what: str) -> Table:
         array = np.array(floats).reshape(array.shape[::-1]).T
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
         low, high = array.min(axis=0), array.max(axis=0)
-        for j in np.flatnonzero(np.maximum(np.abs(low * 1.0), np.abs(high * 1.0)) >= LARGEST_WHOLE):
+        for j in np.flatnonzero(is_rounded(low, high)):
             refuse_rounded(low[j], high[j], f"column {names[j]!r} of {what} holds")
     return Table(array, names, what=what)
 

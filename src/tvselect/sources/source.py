@@ -381,9 +381,7 @@ def _read_chunk(
         if len(target) != table.n_rows:
             raise SourceError(f"y has {len(target)} values but {what} has {table.n_rows} rows")
     elif isinstance(X, Table):
-        place, name = place_of[y], y
-        is_label = fields[place].kind == "text"
-        target = X.text(place).labels() if is_label else X.numbers(np.array([place]))[:, 0]
+        target, name = X.column(place_of[y]), y
     else:
         column = nw.from_native(X, eager_only=True)[:, place_of[y]]
         target, name = one_column(_decoded(column.to_native())), y
