@@ -21,37 +21,31 @@ LABELS = ["a", "b"] * (N_ROWS // 2)
 LABELS[5] = "x" * LONG
 
 COLUMNS = {
-    "objects": lambda: pd.Series(LABELS, dtype=object),
-    "text": lambda: pd.Series(LABELS, dtype="str"),
-    "ordered": lambda: pd.Series(LABELS, dtype=object).astype(
-        pd.CategoricalDtype(sorted({*LABELS}), ordered=True)
-    ),
-    "polars": lambda: pl.Series("t", LABELS),
-    "arrow": lambda: pa.chunked_array([LABELS]),
+    "objects": pd.Series(LABELS, dtype=object),
+    "text": pd.Series(LABELS, dtype="str"),
+    "ordered": pd.Series(LABELS).astype(pd.CategoricalDtype(sorted({*LABELS}), ordered=True)),
+    "polars": pl.Series("t", LABELS),
+    "arrow": pa.chunked_array([LABELS]),
+    "list": LABELS,
+    "rows": [[label] for label in LABELS],
 }
 
 
-@pytest.fixture
-def traced():
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_outcomes_columns_and_the_head_of_a_stream(column):
     bin_table(np.arange(4.0).reshape(2, 2))  # what is loaded at first use is not measured
     tracemalloc.start()
-    yield lambda: tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    try:
+        assert read_outcome(column, N_ROWS).classes.tolist() == sorted({*LABELS})
+        if not isinstance(column, list):
+            is_arrow = isinstance(column, pa.ChunkedArray)
+            look_at_column(pa.table({"t": column}) if is_arrow else column.rename("t").to_frame())
+        assert tracemalloc.get_traced_memory()[1] < MOST_BYTES
+    finally:
+        tracemalloc.stop()
 
 
-@pytest.mark.parametrize("kind", [*COLUMNS, "list", "rows"])
-def test_outcomes(kind, traced):
-    others = {"list": LABELS, "rows": [[label] for label in LABELS]}
-    outcome = read_outcome(COLUMNS[kind]() if kind in COLUMNS else others[kind], N_ROWS)
-    assert outcome.classes.tolist() == sorted({*LABELS})
-    assert traced() < MOST_BYTES
-
-
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_columns_and_the_head_of_a_stream(kind, traced):
-    column = COLUMNS[kind]()
-    is_arrow = isinstance(column, pa.ChunkedArray)
-    frame = pa.table({"t": column}) if is_arrow else column.rename("t").to_frame()
+def look_at_column(frame):
     assert read_features(frame).X.shape == (N_ROWS, 3)
     source = ArraySource(frame, np.arange(N_ROWS))
     for size in (900, N_ROWS):
@@ -59,4 +53,3 @@ def test_columns_and_the_head_of_a_stream(kind, traced):
         encoder = StreamEncoder(source.names, source.categorical).having_seen(batch)
         kept = StreamEncoder.from_bytes(encoder.to_bytes())
         assert kept.levels == tuple(sorted({*LABELS}))
-    assert traced() < MOST_BYTES
