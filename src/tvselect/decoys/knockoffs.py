@@ -10,7 +10,6 @@ before it that matter: a sparse Cholesky factor of the inverse, positive definit
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve, solve_triangular
-from scipy.special import ndtr, ndtri
+from scipy.special import eval_hermitenorm, gamma, ndtr, ndtri
 
 from tvselect.core import function
 from tvselect.inputs.columns import evenly
@@ -137,17 +136,11 @@ def hermite(low: Floats, high: Floats, n_terms: int = 12) -> Floats:
         return found
     low, high, scores = low[:, columns], high[:, columns], scores[:, columns]
     weights = np.where(low < high, scores / np.maximum(ndtr(high) - ndtr(low), CLOSEST), 0.0)
-    before = []
-    for bound in (low, high):
-        x = np.where(np.isinf(bound), 0.0, bound)
-        density = np.where(np.isinf(bound), 0.0, np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi))
-        before.append((x, np.zeros_like(x), density))
-    for h in range(2, n_terms + 1):
-        # He_{h-1}(x) phi(x) / sqrt((h-1)!), from the two before it.
-        for place, (x, older, old) in enumerate(before):
-            before[place] = x, old, (x * old - np.sqrt(h - 2) * older) / np.sqrt(h - 1)
-        at_low, at_high = (last for _, _, last in before)
-        found[columns, h - 1] = (weights * (at_low - at_high)).mean(axis=0) / np.sqrt(h)
+    bounds = [(np.where(np.isinf(end), 0.0, end), np.exp(-0.5 * end**2)) for end in (low, high)]
+    for h in range(1, n_terms):
+        at_low, at_high = (eval_hermitenorm(h, x) * density for x, density in bounds)
+        scale = np.sqrt(2 * np.pi * gamma(h + 2))
+        found[columns, h] = (weights * (at_low - at_high)).mean(axis=0) / scale
     return found
 
 
@@ -264,7 +257,9 @@ class Knockoffs:
             wanted -= normal[members] @ normal[members].T
             wanted /= np.outer(rest[members], rest[members])
             np.fill_diagonal(wanted, 1.0)
-            seen = _apart(unit[:, members], unit[:, members], *[loadings[members]] * 2)
+            own = unit[:, members]
+            side = (own**2).mean(axis=0), loadings[members]
+            seen = _without_factors(own.T @ own / len(X), side, side)
             blocks.append(_block(members, seen, np.clip(wanted, -1.0, 1.0), len(X), n_copies))
         return cls(n_copies, quantiles, normal, rest, tuple(blocks))
 
@@ -429,24 +424,17 @@ def _factors(unit: Floats) -> Floats:
     return vectors * np.sqrt(np.maximum(values - noise, 0.0))
 
 
-def _apart(unit: Floats, others: Floats, loadings: Floats, of_others: Floats) -> Floats:
-    """Correlations of columns with others, given the factors."""
-    found = unit.T @ others / len(unit)
-    squares = [(part**2).mean(axis=0) for part in (unit, others)]
-    return _without_factors(found, squares, loadings, of_others)
-
-
 def _without_factors(
-    found: Floats, squares: Sequence[Floats], loadings: Floats, of_others: Floats
+    found: Floats, first: tuple[Floats, Floats], second: tuple[Floats, Floats]
 ) -> Floats:
-    """Correlations from those with the factors; ``squares`` are the variances of both sides."""
-    own, of_other = (
-        np.sqrt(np.maximum(square - (shared**2).sum(axis=1), FLOOR))
-        for square, shared in zip(squares, (loadings, of_others), strict=True)
+    """Correlations given the factors, by the variances and the loadings of both sides."""
+    found = found - first[1] @ second[1].T
+    own, of_others = (
+        np.sqrt(np.maximum(variances - (loadings**2).sum(axis=1), FLOOR))
+        for variances, loadings in (first, second)
     )
-    found = found - loadings @ of_others.T
     found /= own[:, None]
-    found /= of_other
+    found /= of_others
     return found
 
 
@@ -466,8 +454,8 @@ def _links(unit: Floats, loadings: Floats) -> list[tuple[Indices, Indices]]:
         some, later = slice(first, first + at_once), slice(first, None)
         together = unit[:, some].T @ unit[:, later] / n
         for pairs, shared in zip(found, given, strict=True):
-            parts = squares[some], squares[later]
-            seen = _without_factors(together, parts, shared[some], shared[later])
+            sides = ((squares[part], shared[part]) for part in (some, later))
+            seen = _without_factors(together, *sides)
             j, k = np.nonzero(np.triu(np.abs(seen) > least, k=1))
             pairs.append((j + first, k + first, np.abs(seen[j, k])))
     links = []
