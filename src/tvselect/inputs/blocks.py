@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from tvselect.inputs.columns import Matrix, centred_ranks, evenly
+from tvselect.inputs.columns import TINY, Floats, Matrix, centred_ranks, evenly
 from tvselect.inputs.outcome import missing_mask
 from tvselect.inputs.table import Table, as_array, is_frame
 from tvselect.words import counted
@@ -22,8 +22,6 @@ IN_ROW_ORDER = "rows"
 FEWEST_UNITS, UNITS_PER_COPY, FEWEST_OF_ONE = 15, 1.5, 6.0
 LIKE_SIZE, FEWEST_ALIKE = 2.0, 8
 MOST_COLUMNS, SHARE_OF_LAGS = 200, 4
-TINY = 1e-12
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.columns import centred_ranks, evenly
+from tvselect.inputs.columns import TINY, Floats, Ints, centred_ranks, evenly
 from tvselect.inputs.facts import ID_NAME, Doubt
 from tvselect.inputs.outcome import Outcome
 
@@ -18,14 +18,11 @@ N_WAVES, N_WAVES_OF_LABELS, N_BINS, NEIGHBOURS = 4, 2, 10, 5
 MOST_KEYS, MOST_TRIED, FEWEST_LABELS, MOST_LABELS, MOST_SINGLE = 8, 40, 6, 0.7, 0.05
 OUTCOME_ALIKE, COLUMN_ALIKE, SHARE_ALIKE, FEWEST_ALIKE = 1.5, 3.0, 0.2, 3
 WALK, STEADY = 0.9, 0.3
-TINY = 1e-12
 OWNER = re.compile(
     rf"{ID_NAME.pattern}|(?i:(subject|patient|participant|respondent|person|donor|individual|animal"
     r"|mouse|plant|customer|client|user|member|household|family|cluster|site|clinic|hospital"
     r"|school|store|shop|company|firm|batch|plate|series)s?[ _.-]*(code|key|nr|no|number)?[.#]?)"
 )
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 ZValues = Callable[[Floats], Floats]
 
 

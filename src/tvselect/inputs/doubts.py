@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tvselect.inputs.columns import centred_ranks
+from tvselect.inputs.columns import Floats, centred_ranks
 from tvselect.inputs.facts import Doubt, DoubtKind, profile_numbers, scan_block
 from tvselect.inputs.outcome import Outcome
 from tvselect.inputs.text import SHARE_OF_NUMBERS, TextColumn, number_of
@@ -25,7 +25,6 @@ DATE = re.compile(
 )
 #: 12 kg, 3,5mm
 WITH_UNIT = re.compile(r"[+-]?\d+(?:[.,]\d+)?\s?([^\W\d_/]{1,5}(?:/[^\W\d_]{1,5})?\.?)")
-Block = NDArray[np.float64]
 
 
 class DoubtWarning(UserWarning):
@@ -41,7 +40,7 @@ class DoubtWarning(UserWarning):
 
 def find_doubts(
     names: Sequence[str],
-    blocks: Iterable[tuple[int, Block]],
+    blocks: Iterable[tuple[int, Floats]],
     outcome: Outcome,
     *,
     with_structure: bool = True,
@@ -112,13 +111,13 @@ class _Closeness:
             n = min(SAMPLED // len(parts), part.size)
             self._some.append(np.sort(part[np.linspace(0, part.size - 1, n).astype(np.int64)]))
 
-    def leaks(self, names: Sequence[str], block: Block) -> Iterator[Doubt]:
+    def leaks(self, names: Sequence[str], block: Floats) -> Iterator[Doubt]:
         """Columns that are too good, looked for on some rows first."""
         for j in np.flatnonzero(self._on_some_rows(block) > NEARLY).tolist():
             if (closeness := self._on_all_rows(block[j])) > TOO_GOOD:
                 yield Doubt("leak", (names[j],), closeness)
 
-    def _on_some_rows(self, block: Block) -> NDArray[np.float64]:
+    def _on_some_rows(self, block: Floats) -> NDArray[np.float64]:
         if self._has_classes:
             first, second = (block[:, rows] for rows in self._some)
             n_pairs = (~np.isnan(first)).sum(axis=1) * (~np.isnan(second)).sum(axis=1)
@@ -142,7 +141,7 @@ class _Closeness:
         return abs(float((below + up_to).mean() / first.size - 1.0))
 
 
-def _one_class(names: Sequence[str], block: Block, y: NDArray[np.float64]) -> Iterator[Doubt]:
+def _one_class(names: Sequence[str], block: Floats, y: NDArray[np.float64]) -> Iterator[Doubt]:
     """Columns with one value in all rows of a class, and with others in most of the other."""
     for value in (0.0, 1.0):
         here, there = block[:, y == value], block[:, y != value]
@@ -167,7 +166,7 @@ def _parts(outcome: Outcome) -> NDArray[np.bool_]:
     return np.array([is_usual, ~is_usual])
 
 
-def _absent(names: Sequence[str], block: Block, parts: NDArray[np.bool_]) -> Iterator[Doubt]:
+def _absent(names: Sequence[str], block: Floats, parts: NDArray[np.bool_]) -> Iterator[Doubt]:
     """Columns that are empty in some ``parts`` of the rows, and filled in most of the others."""
     is_filled = ~np.isnan(block)
     some = np.flatnonzero(~is_filled.all(axis=1))
@@ -184,7 +183,7 @@ def _absent(names: Sequence[str], block: Block, parts: NDArray[np.bool_]) -> Ite
         yield Doubt("absent", (names[j],))
 
 
-def far_values(names: Sequence[str], block: Block) -> list[Doubt]:
+def far_values(names: Sequence[str], block: Floats) -> list[Doubt]:
     """Columns (columns, rows) with a value far from all others: a code, or a single wild cell.
 
     Such as 99, -999 and 8888 are codes where they are farther from the other values than these
@@ -221,7 +220,7 @@ def _is_code(value: float) -> bool:
     return len(digits) > 1 and digits == digits[0] * len(digits) and digits[0] in "789"
 
 
-def _identifiers(names: Sequence[str], block: Block) -> Iterator[Doubt]:
+def _identifiers(names: Sequence[str], block: Floats) -> Iterator[Doubt]:
     is_whole = (block == np.floor(block)).all(axis=1)
     if is_whole.any():
         some = [name for name, whole in zip(names, is_whole, strict=True) if whole]
@@ -263,11 +262,8 @@ def _of_outcome(outcome: Outcome) -> Iterator[Doubt]:
 
 def doubts_about_text(texts: Mapping[str, TextColumn]) -> tuple[Doubt, ...]:
     """Columns that look like dates or numbers in a form that is not read as such; by kind."""
-    found: dict[DoubtKind, list[str]] = {}
-    for name, text in texts.items():
-        if (kind := _kind_of_text(text.filled())) is not None:
-            found.setdefault(kind, []).append(name)
-    return tuple(Doubt(kind, tuple(names)) for kind, names in found.items())
+    kinds = {name: _kind_of_text(text.filled()) for name, text in texts.items()}
+    return tuple(_gathered(Doubt(kind, (name,)) for name, kind in kinds.items() if kind))
 
 
 def _kind_of_text(text: TextColumn) -> DoubtKind | None:

@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tvselect.inputs.blocks import RowBlocks, take_blocks
-from tvselect.inputs.columns import Matrix, evenly, is_sparse, refuse_outside
+from tvselect.inputs.columns import Floats, Ints, Matrix, evenly, is_sparse, refuse_outside
 from tvselect.inputs.table import Table, as_array, as_given, holds_text, open_table, read_table
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_REPEATS = 20  # the largest whole weight that is taken as a number of repeats
 MOST_COLUMNS, MOST_VALUES = 64, 2**26

@@ -24,6 +24,7 @@ from tvselect.inputs.columns import (
     Places,
     SparseColumns,
     as_doubles,
+    at_rows,
     is_rounded,
     is_sparse,
     places,
@@ -116,9 +117,7 @@ class Table:
 
     def rows(self, chosen: NDArray[np.intp]) -> Table:
         """Some rows, in their order."""
-        X: Matrix = ChosenColumns(self.X, rows=chosen)
-        if isinstance(self.X, FileColumns):
-            X = FileColumns(ChosenColumns(self.X.front, rows=chosen), self.X.file.at(chosen))
+        X = at_rows(self.X, chosen)
         return replace(self, X=X, text_of=lambda column: self.text(column).at(chosen))
 
     def take(self, chosen: NDArray[np.int64]) -> Table:
