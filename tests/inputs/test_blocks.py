@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import time
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -24,7 +26,11 @@ FRAME = pd.DataFrame(
 
 
 @pytest.mark.parametrize("kind", [lambda x: x, pl.from_pandas, pa.Table.from_pandas, read_table])
-@pytest.mark.parametrize("day", ["day", "text", [2.0, 1, 1, 2], list(FRAME.day.dt.date)])
+@pytest.mark.parametrize(
+    "day",
+    ["day", "text", [2.0, 1, 1, 2], list(FRAME.day.dt.date), list(FRAME.day.dt.tz_localize("UTC")),
+     FRAME.day - FRAME.day[0], [time(9), time(8), time(8), time(9)]],
+)  # fmt: skip
 def test_columns_of_any_table_say_which_rows_belong_together(kind, day):
     X, blocks = take_blocks(kind(FRAME), "who", day)
     assert blocks.codes.tolist() == [0, 1, 0, 1]

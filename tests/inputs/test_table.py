@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -155,6 +155,7 @@ MOMENT = datetime(1970, 1, 3, 12)
         np.ma.array(np.array([["1970-01-03T12"], ["2000"]], dtype="M8[h]"), mask=[[0], [1]]),
         np.array([[60], ["NaT"]], dtype="m8[h]"),
         np.array([[MOMENT], [None]], dtype=object),
+        np.array([[MOMENT.replace(tzinfo=UTC)], [None]], dtype=object),
         pd.DataFrame({"t": pd.to_datetime([MOMENT, None])}),
         pd.DataFrame({"t": pd.to_datetime([MOMENT, None]).tz_localize("UTC")}),
         pd.DataFrame({"t": pd.to_timedelta([60, None], unit="h")}),

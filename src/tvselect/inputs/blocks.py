@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from tvselect.inputs.columns import TINY, Floats, Matrix, centred_ranks, evenly
 from tvselect.inputs.outcome import missing_mask
-from tvselect.inputs.table import Table, as_array, is_frame
+from tvselect.inputs.table import Table, as_array, as_floats, holds_text, is_frame
 from tvselect.words import counted
 
 IN_ROW_ORDER = "rows"
@@ -272,12 +272,12 @@ def _codes(groups: Any, n_rows: int) -> NDArray[np.int32]:
 def _times(order: Any, n_rows: int) -> NDArray[Any]:
     """Times, dates or numbers as what can be sorted."""
     times = one_per_row(order, n_rows, "order")
-    if times.dtype.kind in "iufM":
+    if times.dtype.kind in "iufmM":
         return times
     try:
-        if times.dtype.kind == "O" and not isinstance(times[0], str):
-            return np.array(times.tolist(), dtype="datetime64[us]")
-        return times.astype(str).astype("datetime64[us]")
+        if holds_text(times):
+            return times.astype(str).astype("datetime64[us]")
+        return as_floats(times, "X", "order")
     except (TypeError, ValueError):
         raise ValueError(
             f"order holds {times[0]!r}, which is neither a number nor a date; write dates as "

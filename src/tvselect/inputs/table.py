@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, time
+from datetime import UTC, date, time
 from typing import Any, final
 
 import narwhals as nw
@@ -239,7 +239,7 @@ def _from_array(X: Any, what: str) -> Table:
         raise TypeError(f"{what} holds complex numbers")
     names = Numbered(array.shape[1])
     if array.dtype.kind not in "biuf":
-        floats = [_floats(values, what, names[j]) for j, values in enumerate(array.T)]
+        floats = [as_floats(values, what, names[j]) for j, values in enumerate(array.T)]
         array = np.array(floats).reshape(array.shape[::-1]).T
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
         low, high = array.min(axis=0), array.max(axis=0)
@@ -293,7 +293,7 @@ class FrameColumns(Columns):
         if self._is_arrow:
             return as_days(self._native.column(column))
         values = self._frame[:, column].to_numpy()
-        return _floats(values, self._what, self.fields[column].name)
+        return as_floats(values, self._what, self.fields[column].name)
 
     def _refuse_rounded(self, part: NDArray[np.floating[Any]], columns: Places) -> None:
         """Raise for whole numbers whose differences are lost in this part."""
@@ -370,7 +370,7 @@ def holds_text(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "US" or (values.dtype.kind == "O" and any(map(is_text, values)))
 
 
-def _floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
+def as_floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
     """A column of any objects as floats."""
     try:
         if values.dtype.kind in "mM":
@@ -380,8 +380,7 @@ def _floats(values: NDArray[Any], what: str, name: str) -> NDArray[np.float64]:
         if values.dtype.kind == "O":
             present = [v for v in values if not is_null(v) and v == v]
             if present and all(isinstance(v, date) for v in present):
-                times = [v if isinstance(v, date) and not is_null(v) else None for v in values]
-                return _days(np.array(times, dtype="datetime64[us]"))
+                return _days(np.array([_moment(v) for v in values], dtype="datetime64[us]"))
             numbers = np.empty(len(values), dtype=object)
             numbers[:] = [_number(v) for v in values]
             return as_doubles(numbers, f"column {name!r} of {what} holds")
@@ -398,6 +397,13 @@ def _number(value: Any) -> Any:
         seconds = 3600 * value.hour + 60 * value.minute + value.second
         return (1e6 * seconds + value.microsecond) / DAY
     return np.nan if is_null(value) else value
+
+
+def _moment(value: Any) -> Any:
+    """A date as NumPy takes it, of a time zone in UTC; None where missing."""
+    if is_null(value) or value != value:
+        return None
+    return value.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
 
 
 def _days(values: NDArray[Any]) -> NDArray[np.float64]:
