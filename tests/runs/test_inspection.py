@@ -9,7 +9,7 @@ from tvselect.inputs.facts import scan_block
 from tvselect.inputs.text import text_to_numbers
 from tvselect.report.decisions import why_left_out
 from tvselect.runs import RunError
-from tvselect.runs.data import split
+from tvselect.runs.data import split, with_written_days
 from tvselect.runs.inspect import profile_columns
 from tvselect.runs.plan import expand, read_groups
 
@@ -122,6 +122,12 @@ def test_dates_in_days(type, expected):
     values = pa.chunked_array([raw.cast(type)])
     np.testing.assert_array_equal(as_days(values), [expected, np.nan])
     assert look_at({"when": values}).dates == ("when",)
+
+
+def test_the_day_that_a_text_is_read_as_is_shown_also_before_1970():
+    table = pa.table({"at": ["30.12.1969 18:00", "31.12.1969 06:00"], "y": [0, 1]})
+    shown = with_written_days(split(table, "y")).written_days
+    assert shown == {"at": ("31.12.1969 06:00", "1969-12-31")}
 
 
 def test_categories_are_text():

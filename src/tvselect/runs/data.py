@@ -149,7 +149,7 @@ def with_written_days(raw: RawTable) -> RawTable:
     for name, text in raw.texts.items():
         if (days := read_days(text)) is not None:
             row = text.codes.argmax()
-            day = np.datetime64(int(days[row]), "D")
+            day = np.datetime64(int(days[row] // 1), "D")
             found[name], shown[name] = days, (text.levels[-1].strip(), str(day))
     if not found:
         return raw
