@@ -127,17 +127,16 @@ def test_no_swap_of_a_column_with_a_copy_changes_a_second_moment(law, n_copies):
         assert np.abs(moved).max() < Z * 3 / np.sqrt(ROWS)
 
 
-def test_copies_are_as_far_from_each_other_as_from_the_column():
+def test_copies_are_as_far_from_the_column_as_can_be():
     rng = np.random.default_rng(2)
-    X = autoregressive(0.9, ROWS, P, rng)
-    first, second = Knockoffs.estimate(X, 2).draw(X, rng)
-    gap = correlations(first, second).mean() - correlations(first, X).mean()
-    assert abs(gap) < Z / np.sqrt(ROWS)
-    s = [Knockoffs.estimate(X[:5000], n).blocks[0].s.mean() for n in (1, 2, 10)]
+    X = autoregressive(0.9, 5000, P, rng)
+    s = [Knockoffs.estimate(X, n).blocks[0].s.mean() for n in (1, 2, 10)]
     assert s[0] > s[1] > s[2]  # the room for S is (1 + 1/B) R
-    X = rng.standard_normal((ROWS, P))
+    X = rng.normal(size=(2000, 6))  # one collinear pair does not spoil the others
+    X[:, 1] = 1 - 3 * X[:, 0]
     (copy,) = Knockoffs.estimate(X).draw(X, rng)
-    assert np.abs(correlations(copy, X)).max() < Z / np.sqrt(ROWS)
+    assert (correlations(copy, X)[:2] > 0.99).all()
+    assert np.abs(correlations(copy, X)[2:]).max() < Z / np.sqrt(2000)
 
 
 @pytest.mark.parametrize("p", [20, 400])
@@ -183,15 +182,6 @@ def test_copies_have_the_values_of_their_column_and_what_is_missing_stays_so(awk
     assert np.isnan(first[3:, 5]).all()
 
 
-def test_one_collinear_pair_does_not_spoil_the_others():
-    rng = np.random.default_rng(11)
-    X = rng.normal(size=(2000, 6))
-    X[:, 1] = 1 - 3 * X[:, 0]
-    (copy,) = Knockoffs.estimate(X).draw(X, rng)
-    assert (correlations(copy, X)[:2] > 0.99).all()
-    assert np.abs(correlations(copy, X)[2:]).max() < Z / np.sqrt(2000)
-
-
 @pytest.mark.parametrize("shape", [(2, 4), (3, 4), (10, 40), (50, 1)])
 def test_small_tables_and_values_beyond_those_seen(shape):
     rng = np.random.default_rng(13)
@@ -208,12 +198,6 @@ def test_a_draw_is_a_function_of_the_table_and_the_generator(awkward):
     assert (first[:, :, 2] != other[:, :, 2]).any()
     assert_array_equal(awkward, before)
     assert_array_equal(estimate.draw(awkward, np.random.default_rng(0), n_copies=2), first[:2])
-
-
-def with_infinity(X, value):
-    X = X.copy()
-    X[3, 2] = value
-    return X
 
 
 def test_no_swap_of_a_column_with_its_copy_changes_a_moment_where_few_are_drawn():
@@ -255,13 +239,13 @@ def test_no_swap_of_a_column_with_its_copy_changes_a_moment_where_few_are_drawn(
         (lambda X: Knockoffs.estimate(X, 0), "at least 1, got 0"),
         (lambda X: Knockoffs.estimate(X).draw(X[:, 1:], None), "of 7 columns, the table has 6"),
         (lambda X: Knockoffs.estimate(X[0]), "2 dimensions, got 1"),
-        (lambda X: Knockoffs.estimate(with_infinity(X, np.inf)), "Column 2"),
-        (lambda X: Knockoffs.estimate(X).draw(with_infinity(X, -np.inf), None), "Column 2"),
+        (lambda X: Knockoffs.estimate(X / 0.0), "Column 0"),
+        (lambda X: Knockoffs.estimate(X).draw(-X / 0.0, None), "Column 0"),
         (lambda X: swap_test(X[:, :3], np.zeros((2, 8, 3)), None), "must be alike"),
     ],
 )
 def test_what_does_not_fit_is_refused(awkward, use, message):
-    with pytest.raises(ValueError, match=message):
+    with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(ValueError, match=message):
         use(awkward)
 
 

@@ -107,7 +107,6 @@ def ordered(codes, levels):
     return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=True))
 
 
-LATENT = pd.Series(np.random.default_rng(0).normal(size=60))
 DAYS = pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01", "2023-01-01"])
 
 
@@ -119,8 +118,9 @@ DAYS = pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01", "2023-01-01"])
         [0.5, 1.5, 2.5, 3.5],
         DAYS,
         pd.interval_range(0, 4),
+        [True, False, "?", "??"],
     ],
-    ids=["text", "whole numbers", "numbers", "dates", "intervals"],
+    ids=["text", "whole numbers", "numbers", "dates", "intervals", "truths"],
 )
 def test_an_ordered_category_is_of_grades_whatever_its_levels_are(levels):
     codes = np.array([0, 1, 2] * 20)
@@ -134,17 +134,6 @@ def test_an_ordered_category_is_of_grades_whatever_its_levels_are(levels):
     np.testing.assert_array_equal(two.values, codes[codes != 1] == 2)
     with pytest.raises(ValueError, match=r"y has 1 missing.*in row 3; "):
         read_outcome(ordered(np.where(np.arange(60) == 3, -1, codes), levels), 60)
-
-
-def test_quantiles_and_ordered_truths_are_grades_and_classes():
-    for y in (pd.cut(LATENT, 3), pd.qcut(LATENT, 3)):
-        np.testing.assert_array_equal(read_outcome(y, 60).values, y.cat.codes)
-    for levels in ([False, True], [0.0, 1.0], [1, 0]):
-        outcome = read_outcome(ordered((LATENT > 0).astype(int), levels), 60)
-        assert (outcome.family, outcome.classes.tolist()) == ("probit", levels)
-        np.testing.assert_array_equal(outcome.values, LATENT > 0)
-    numbers = read_outcome(ordered([0, 1, 2] * 20, [1, 5, 9]), 60, family="gaussian")
-    np.testing.assert_array_equal(numbers.values, [1, 5, 9] * 20)
 
 
 @pytest.mark.parametrize(

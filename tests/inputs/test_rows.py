@@ -112,18 +112,12 @@ def test_neither_other_outcomes_nor_few_copies_nor_few_values_make_copies():
         assert copied_rows(X, rng.integers(2, size=1_000).astype(float)) is None
 
 
-def test_rows_of_an_observation_stay_together():
-    observations = np.array([0, 1, 1, 2, 3, 3, 4, 0])
-    for order in orders_of(observations, 8, 50, np.random.default_rng(0)):
-        assert np.array_equal(np.sort(order), np.arange(8))
-        moved = observations[order]
-        for k in range(5):
-            assert np.unique(moved[observations == k]).size == 1
-
-
-def test_orders_of_observations_of_a_size_are_equally_likely():
-    """Law: each of three observations comes to each place in a third of the orders."""
-    n = 3_000
-    orders = orders_of(np.array([0, 0, 1, 1, 2, 2]), 6, n, np.random.default_rng(0))
-    shares = np.array([(orders[:, 0] == row).mean() for row in (0, 2, 4)])
+def test_rows_of_an_observation_stay_together_and_those_of_a_size_are_equally_likely():
+    """Law: each of three observations of two rows comes to the first in a third of the orders."""
+    n, observations = 3_000, np.array([0, 0, 1, 1, 2, 2, 3])
+    orders = orders_of(observations, 7, n, np.random.default_rng(0))
+    assert np.array_equal(np.sort(orders, axis=1), np.tile(np.arange(7), (n, 1)))
+    moved = observations[orders]
+    assert (moved[:, :6:2] == moved[:, 1:6:2]).all()
+    shares = np.array([(moved[:, 0] == k).mean() for k in range(3)])
     assert np.abs(shares - 1 / 3).max() < 4.0 * np.sqrt(2 / 9 / n)

@@ -58,23 +58,25 @@ def test_the_rest_of_the_table_tells():
     assert decide_writing(looks, (), ".")["x"].decimal == ","
 
 
-@pytest.mark.parametrize(("usual", "value"), [(".", 51067.0), (",", 51.067)])
-def test_what_nothing_tells_is_a_guess(usual, value):
-    found = decide(["51,067", "12,345"], usual=usual)
-    assert (found.known_by, found.cell, found.value) == ("guess", "12,345", value / 51.067 * 12.345)
-    assert decide(["51,067"], known=[".", ","]).known_by == "guess"
-
-
-def test_the_user_tells():
-    found = decide(["51,067"], given=",")
-    assert (found.known_by, found.value) == ("user", 51.067)
-
-
-def test_numbers_that_need_nothing():
-    assert decide(["1", "2.5", "1e3", ".5", "x"] * 1 + ["7"] * 9) is None
-    assert decide(["51.067", "1.234"]) is None
-    assert decide(["51.067", "1.234"], known=["."], usual=",") is None
-    assert decide(["51.067", "1.234"], usual=",").known_by == "guess"
+@pytest.mark.parametrize(
+    ("cells", "options", "told"),
+    [
+        (["51,067", "12,345"], {}, ("guess", "12,345", 12345.0)),
+        (["51,067", "12,345"], {"usual": ","}, ("guess", "12,345", 12.345)),
+        (["51,067"], {"known": [".", ","]}, ("guess", "51,067", 51067.0)),
+        (["51,067"], {"given": ","}, ("user", "51,067", 51.067)),
+        (["51.067", "1.234"], {"usual": ","}, ("guess", "1.234", 1.234)),
+        (["$" + "9" * 400, "$5"], {}, ("column", "$5", 5.0)),  # too large for an example
+        # Plain numbers need nothing.
+        (["51.067", "1.234"], {}, None),
+        (["51.067", "1.234"], {"known": ["."], "usual": ","}, None),
+        (["1", "2.5", "1e3", ".5", "x", *["7"] * 9], {}, None),
+        (["1,5", "1.5"], {}, None),  # two ways in one column
+    ],
+)
+def test_what_tells_and_what_nothing_tells_is_a_guess(cells, options, told):
+    found = decide(cells, **options)
+    assert (found and (found.known_by, found.cell, found.value)) == told
 
 
 @pytest.mark.parametrize(
@@ -86,17 +88,6 @@ def test_no_numbers(text):
     assert math.isnan(read_number(text, "."))
     assert math.isnan(read_number(text, ","))
     assert look_at(encode_text([text])) is None
-
-
-def test_a_number_that_is_too_large_is_no_example():
-    found = decide(["$" + "9" * 400, "$5"])
-    assert (found.cell, found.value) == ("$5", 5.0)
-
-
-def test_two_ways_in_one_column_are_not_guessed_away():
-    assert decide(["1,5", "1.5"]) is None
-    cells = [*(f"{i}.5" for i in range(19)), "1,5"]
-    assert math.isnan(read(cells)[-1])
 
 
 @pytest.mark.parametrize(
@@ -112,6 +103,10 @@ def test_two_ways_in_one_column_are_not_guessed_away():
 def test_several_units(cells, units):
     assert look(cells).mixed_units == units
     assert (decide(cells) is None) == bool(units)
+
+
+def test_a_cell_that_is_written_otherwise_is_missing():
+    assert math.isnan(read([*(f"{i}.5" for i in range(19)), "1,5"])[-1])
 
 
 def test_blank_cells_are_no_words_and_numbers_that_are_all_in_brackets_are_labels():
