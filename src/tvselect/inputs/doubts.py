@@ -268,18 +268,15 @@ def doubts_about_text(texts: Mapping[str, TextColumn]) -> tuple[Doubt, ...]:
 
 def _kind_of_text(text: TextColumn) -> DoubtKind | None:
     """Whether nearly all cells are dates, or numbers with one unit, or most are numbers."""
-
-    def share(of_levels: Iterable[object]) -> float:
-        holds = np.array([bool(one) for one in of_levels], dtype=np.bool_)
-        return float(text.counts[holds].sum() / max(1, text.counts.sum()))
-
-    if share(DATE.fullmatch(level.strip()) for level in text.levels) >= SHARE_OF_NUMBERS:
+    cells = [level.strip() for level in text.levels]
+    if text.share(map(DATE.fullmatch, cells)) >= SHARE_OF_NUMBERS:
         return "dates as text"
-    matches = [WITH_UNIT.fullmatch(level.strip()) for level in text.levels]
+    matches = list(map(WITH_UNIT.fullmatch, cells))
     units = [match[1] for match in matches if match is not None]
-    if len(units) >= FEWEST_NUMBERS and len(set(units)) == 1 and share(matches) >= SHARE_OF_NUMBERS:
+    has_one = len(units) >= FEWEST_NUMBERS and len(set(units)) == 1
+    if has_one and text.share(matches) >= SHARE_OF_NUMBERS:
         return "units as text"
     is_number = np.isfinite([number_of(level) for level in text.levels])
     n_numbers = int(is_number.sum())
     is_coded = n_numbers >= FEWEST_NUMBERS and 0 < is_number.size - n_numbers <= MOST_CODES
-    return "codes as text" if is_coded and share(is_number) >= SHARE_OF_CODED else None
+    return "codes as text" if is_coded and text.share(is_number) >= SHARE_OF_CODED else None

@@ -273,7 +273,7 @@ def profile_text(
         return LeftOut("no value"), None
     numbers = read_numbers(filled.levels, writing)
     is_number = ~np.isnan(numbers)
-    if filled.counts[is_number].sum() >= SHARE_OF_NUMBERS * filled.counts.sum():
+    if filled.share(is_number) >= SHARE_OF_NUMBERS:
         odd = [text for text, good in zip(filled.levels, is_number, strict=True) if not good]
         reason = profile_days(name, np.where(np.isinf(numbers), np.nan, numbers))
         return reason, odd[0] if odd else ""

@@ -476,12 +476,24 @@ class Features:
 def read_features(X: Any) -> Features:
     """Columns of numbers from whatever :func:`read_table` takes; NaN is missing."""
     table = read_table(X)
-    if not isinstance(table.X, FileColumns):
-        return Features(*_encoded(table, table.n_columns))
-    n_front = table.X.front.shape[1]
-    front, names, feature_of = _encoded(table, n_front)
-    feature_of = np.append(feature_of, np.arange(n_front, table.n_columns))
-    return Features(_beside(np.asarray(front), table.X.file), names, feature_of)
+    file = table.X.file if isinstance(table.X, FileColumns) else None
+    n_front = table.n_columns - (0 if file is None else file.shape[1])
+    texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical)}
+    widths = np.ones(table.n_columns, dtype=np.int64)
+    widths[list(texts)] = [max(1, len(text.levels)) for text in texts.values()]
+    front: Matrix
+    if texts:
+        starts = np.cumsum(widths) - widths
+        front = np.empty((table.n_rows, widths[:n_front].sum()), order="F")
+        numeric = np.flatnonzero(~table.categorical[:n_front])
+        if numeric.size:
+            front[:, starts[numeric]] = table.numbers(numeric)
+        for j, text in texts.items():
+            front[:, starts[j] : starts[j] + widths[j]] = one_hot(text.codes, int(widths[j]))
+    else:
+        front = table.X if isinstance(table.X, SparseColumns) else table.numbers(slice(n_front))
+    features = np.repeat(np.arange(table.n_columns), widths)
+    return Features(front if file is None else _beside(front, file), table.names, features)
 
 
 def _beside(front: NDArray[Any], file: ColumnFile) -> Matrix:
@@ -491,25 +503,4 @@ def _beside(front: NDArray[Any], file: ColumnFile) -> Matrix:
         from scipy.sparse import csc_array, hstack
 
         return SparseColumns(hstack([csc_array(front), whole.matrix])) if front.size else whole
-    if whole is not None and front.shape[1] == 0:
-        return whole
-    return FileColumns(front, file)
-
-
-def _encoded(table: Table, n_columns: int) -> tuple[Matrix, Sequence[str], NDArray[np.int64]]:
-    """The first columns of a table as numbers, all names, and the feature of each column."""
-    texts = {int(j): table.text(int(j)) for j in np.flatnonzero(table.categorical[:n_columns])}
-    if not texts:
-        is_kept = isinstance(table.X, SparseColumns)
-        X = table.X if is_kept else table.numbers(slice(n_columns))
-        return X, table.names, np.arange(n_columns)
-    widths = np.ones(n_columns, dtype=np.int64)
-    widths[list(texts)] = [max(1, len(text.levels)) for text in texts.values()]
-    starts = np.cumsum(widths) - widths
-    out = np.empty((table.n_rows, widths.sum()), order="F")
-    numeric = np.flatnonzero(~table.categorical[:n_columns])
-    if numeric.size:
-        out[:, starts[numeric]] = table.numbers(numeric)
-    for j, text in texts.items():
-        out[:, starts[j] : starts[j] + widths[j]] = one_hot(text.codes, int(widths[j]))
-    return out, table.names, np.repeat(np.arange(n_columns), widths)
+    return FileColumns(front, file) if whole is None or front.shape[1] else whole

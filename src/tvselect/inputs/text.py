@@ -47,6 +47,11 @@ class TextColumn:
     codes: NDArray[np.int64]  #: The place of each row's label among the levels; -1 is missing
     levels: tuple[str, ...]  #: All labels, sorted
 
+    def share(self, holds: Iterable[object]) -> float:
+        """Of the cells that are there, those for whose level it holds."""
+        are_some = np.fromiter(map(bool, holds), np.bool_, len(self.levels))
+        return float(self.counts[are_some].sum() / max(1, self.counts.sum()))
+
     @property
     def counts(self) -> NDArray[np.int64]:
         """How many rows have each label."""
