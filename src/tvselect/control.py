@@ -23,11 +23,6 @@ def false_ones(score: Floats, decoys: Floats, n_copies: int) -> Floats:
     return (1.0 + reaching) / n_copies
 
 
-def _best_from_here(rates: Floats) -> Floats:
-    """By place the smallest of the rates that do not stand before it; 1 at most."""
-    return np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1.0)
-
-
 def q_values_by_decoys(
     scores: Floats, decoys: Floats, n_copies: int, is_candidate: NDArray[np.bool_]
 ) -> Floats:
@@ -45,7 +40,7 @@ def q_values_by_decoys(
     falling = scores[order]
     n_reaching = np.searchsorted(-falling, -falling, side="right")
     share = false_ones(falling, decoys, n_copies) / n_reaching
-    q[order] = _best_from_here(share)
+    q[order] = np.minimum(1.0, np.minimum.accumulate(share[::-1])[::-1])
     return q
 
 
@@ -61,7 +56,7 @@ def q_values_by_probabilities(own: Floats, decoys: Floats, n_copies: int) -> Flo
     reaching = decoys.size - np.searchsorted(np.sort(decoys), falling, side="left")
     n_false = np.maximum(np.cumsum(1.0 - falling)[n_reaching - 1], reaching / n_copies)
     q = np.empty(own.size)
-    q[order] = _best_from_here(n_false / n_reaching)
+    q[order] = np.minimum(np.minimum.accumulate((n_false / n_reaching)[::-1])[::-1], 1.0)
     return q
 
 
@@ -80,7 +75,8 @@ def q_values_together(*some: Floats) -> Floats:
         n_selected = np.searchsorted(rising, levels, side="right")
         largest = np.where(n_selected > 0, rising[n_selected - 1], levels)
         n_false += largest * np.maximum(n_selected, 1)
-    share = _best_from_here(n_false / np.searchsorted(np.sort(own), levels, side="right")).round(12)
+    share = n_false / np.searchsorted(np.sort(own), levels, side="right")
+    share = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0).round(12)
     return np.asarray(np.where(own < 1.0, share[place], 1.0))
 
 
@@ -117,7 +113,7 @@ def q_values_by_evidence(log_e: Floats) -> Floats:
     hot = np.flatnonzero(log_e > 0)
     falling = hot[np.argsort(-log_e[hot], kind="stable")]
     levels = np.exp(np.log(p) - np.log(np.arange(1, hot.size + 1)) - log_e[falling])
-    found[falling] = _best_from_here(levels)
+    found[falling] = np.minimum(np.minimum.accumulate(levels[::-1])[::-1], 1.0)
     return found
 
 

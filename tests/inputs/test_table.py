@@ -218,27 +218,23 @@ def test_sparse_matrices_that_are_refused_and_a_cell_that_is_stored_twice():
     np.testing.assert_array_equal(read_table(given).block(0, 2), [[3, np.nan], [0, 0]])
 
 
-def test_they_are_the_names_that_a_tuple_would_hold():
+def test_names_by_number_are_those_of_a_tuple_and_found_without_a_search():
     names, held = Numbered(4), ("x0", "x1", "x2", "x3")
-    assert tuple(names) == held
-    assert names == held == names == list(held) == names == Numbered(4)
+    assert tuple(names) == held == names == list(held) == names == Numbered(4)
     assert names != held[:3]
     assert names != ("x0", "x1", "x2", "y")
     assert (names[-1], names[1:3], len(names)) == ("x3", held[1:3], 4)
     assert hash(names) == hash(Numbered(4)) == hash(held)
     assert pickle.loads(pickle.dumps(names)) == names
-
-
-def test_a_name_is_found_without_a_search():
-    names = Numbered(10**12)
-    assert names.index("x999999999999") == 10**12 - 1
+    many = Numbered(10**12)
+    assert many.index("x999999999999") == 10**12 - 1
     for wrong in ("x1000000000000", "x01", "x-1", "x", "X1", "x1 ", 1):
-        assert wrong not in names
+        assert wrong not in many
     for missing in (("y",), ("x5", 6)):
         with pytest.raises(ValueError, match=f"'{missing[0]}' is not among"):
-            names.index(*missing)
+            many.index(*missing)
     with pytest.raises(IndexError):
-        Numbered(3)[3]
+        names[4]
 
 
 def test_counted_ranks_are_sorted_ranks_to_the_bit():

@@ -96,12 +96,7 @@ class NormalScores(NamedTuple):
         columns = np.ascontiguousarray(X.T)
         low, high = np.empty((2, *columns.shape))
         find_cells(self.values, self.starts, columns, np.argsort(columns, axis=1), low, high)
-        is_wide = low < high
-        ends = ndtri(high[is_wide])
-        low = ndtri(low)
-        high = low.copy()
-        high[is_wide] = ends
-        return low.T, high.T
+        return ndtri(low).T, ndtri(high).T
 
     def back(self, z: Floats) -> Floats:
         """The values that stand at some places (..., rows, p) of the normal scale."""
@@ -606,19 +601,17 @@ def _entropy(R: Floats, s: Floats, n_copies: int) -> float:
 def store_knockoffs(knockoffs: Knockoffs) -> bytes:
     """An ``.npz`` file in memory."""
     blocks = knockoffs.blocks
-    arrays: dict[str, Any] = {
-        "n_copies": np.array([knockoffs.n_copies]),
-        "values": knockoffs.scores.values,
-        "starts": knockoffs.scores.starts,
-        "rest": knockoffs.rest,
-        "loadings": knockoffs.loadings.ravel(),
-        "sizes": np.array([block.members.size for block in blocks], dtype="<i8"),
-    }
-    for name in Block._fields:
-        parts = [getattr(block, name).ravel() for block in blocks]
-        arrays[name] = np.concatenate([np.empty(0, STORED[name]), *parts])
+    of_blocks = {name: [getattr(b, name).ravel() for b in blocks] for name in Block._fields}
     file = io.BytesIO()
-    np.savez(file, **arrays)
+    np.savez(
+        file,
+        n_copies=[knockoffs.n_copies],
+        rest=knockoffs.rest,
+        loadings=knockoffs.loadings.ravel(),
+        sizes=np.array([block.members.size for block in blocks], dtype="<i8"),
+        **knockoffs.scores._asdict(),
+        **{n: np.concatenate([np.empty(0, STORED[n]), *some]) for n, some in of_blocks.items()},
+    )
     return file.getvalue()
 
 

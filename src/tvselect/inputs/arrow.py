@@ -168,7 +168,8 @@ def as_days(column: Any) -> NDArray[np.float64]:
         unit = pa.timestamp("us", tz=getattr(kind, "tz", None))
     else:
         unit = pa.duration("us")
-    return as_numbers(column.cast(unit, safe=False).cast(pa.int64())) / DAY
+    micros = column.cast(unit, safe=False).cast(pa.int64())
+    return as_numbers(micros).astype(np.float64) / DAY
 
 
 def _one_array(column: Any) -> Any:

@@ -238,15 +238,14 @@ def column_named(X: Any, name: str, parameter: str) -> Any:
             f"{parameter}={name!r} is the name of a column, but X has no names: pass a data "
             f"frame, or the values themselves, one for each row"
         )
-    frame = X if isinstance(X, Table) else nw.from_native(X, eager_only=True)
-    names = frame.names if isinstance(frame, Table) else frame.columns
+    frame: Any = X if isinstance(X, Table) else nw.from_native(X, eager_only=True)
+    names = X.names if isinstance(X, Table) else frame.columns
     if name not in names:
         hint = ", ".join(map(repr, list(names)[:5]))
         raise ValueError(
             f"{parameter} names the column {name!r}, which X does not have; it has {hint}"
         )
-    is_table = isinstance(frame, Table)
-    return frame.column(names.index(name)) if is_table else frame[name].to_native()
+    return X.column(names.index(name)) if isinstance(X, Table) else frame[name].to_native()
 
 
 def without_columns(X: Any, names: set[str]) -> Any:

@@ -493,7 +493,8 @@ def read_features(X: Any) -> Features:
     else:
         front = table.X if isinstance(table.X, SparseColumns) else table.numbers(slice(n_front))
     features = np.repeat(np.arange(table.n_columns), widths)
-    return Features(front if file is None else _beside(front, file), table.names, features)
+    X = front if file is None else _beside(np.asarray(front), file)
+    return Features(X, table.names, features)
 
 
 def _beside(front: NDArray[Any], file: ColumnFile) -> Matrix:
