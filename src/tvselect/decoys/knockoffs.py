@@ -602,16 +602,16 @@ def store_knockoffs(knockoffs: Knockoffs) -> bytes:
     """An ``.npz`` file in memory."""
     blocks = knockoffs.blocks
     of_blocks = {name: [getattr(b, name).ravel() for b in blocks] for name in Block._fields}
-    file = io.BytesIO()
-    np.savez(
-        file,
-        n_copies=[knockoffs.n_copies],
-        rest=knockoffs.rest,
-        loadings=knockoffs.loadings.ravel(),
-        sizes=np.array([block.members.size for block in blocks], dtype="<i8"),
+    arrays: dict[str, Any] = {
+        "n_copies": [knockoffs.n_copies],
+        "rest": knockoffs.rest,
+        "loadings": knockoffs.loadings.ravel(),
+        "sizes": np.array([block.members.size for block in blocks], dtype="<i8"),
         **knockoffs.scores._asdict(),
         **{n: np.concatenate([np.empty(0, STORED[n]), *some]) for n, some in of_blocks.items()},
-    )
+    }
+    file = io.BytesIO()
+    np.savez(file, **arrays)
     return file.getvalue()
 
 
