@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict, fields, replace
-from functools import partial
 from importlib import import_module
 from math import ceil
 from pathlib import Path
@@ -47,6 +46,10 @@ SECONDS_TO_WAIT = 0.05
 FIGURES, MM_OF_AN_INCH = (".pdf", ".svg", ".png"), 25.4
 IMPORTING = "<frozen importlib._bootstrap>"
 FILES, FOLDERS = ("TABLE", "FILE", "OUT"), ("RUN", "FOLDER")
+AGAIN = {
+    "worth": "Selecting again {n} times, each time without a part of the rows",
+    "stability": "Searching again with {n} other seeds",
+}
 #: How parameters of Python are spelt here.
 OPTIONS = {
     "columns": "--exclude",
@@ -360,29 +363,16 @@ def plot(options: Options, terminal: Terminal) -> int:
     return DONE
 
 
-def worth(options: Options, terminal: Terminal) -> int:
-    """Score predictions of rows that were held back."""
-    from tvselect.runs.play import measure_worth
-
-    again = f"Selecting again {options.folds} times, each time without a part of the rows"
-    return _measure(partial(measure_worth, folds=options.folds), again, options, terminal)
-
-
-def stability(options: Options, terminal: Terminal) -> int:
-    """Search again with other seeds."""
-    from tvselect.runs.play import measure_stability
-
-    again = f"Searching again with {options.seeds} other seeds"
-    return _measure(partial(measure_stability, n_seeds=options.seeds), again, options, terminal)
-
-
-def _measure(measure: Callable[..., Any], again: str, options: Options, terminal: Terminal) -> int:
-    """Show what is found when the search of a run is made again, and how long that may take."""
+def measure(options: Options, terminal: Terminal) -> int:
+    """Make the search of a run again, without parts of the rows or with other seeds."""
     from tvselect.runs import collected_warnings
-    from tvselect.runs.play import Place
+    from tvselect.runs.play import Place, measure
 
+    again = AGAIN[options.command].format(n=options.n)
     with collected_warnings() as said:
         found = measure(
+            options.command,
+            options.n,
             _folder(options),
             Place(verbose=int(terminal.is_live)),
             table=options.table,
@@ -494,6 +484,15 @@ def completion(options: Options, terminal: Terminal) -> int:
     return DONE
 
 
-RUN: tuple[Callable[[Options, Terminal], int], ...]
-RUN = select, resume, report, plot, worth, stability, transform, compare, demo, completion
-COMMANDS = {command.__name__: command for command in RUN}
+COMMANDS: dict[str, Callable[[Options, Terminal], int]] = {
+    "select": select,
+    "resume": resume,
+    "report": report,
+    "plot": plot,
+    "worth": measure,
+    "stability": measure,
+    "transform": transform,
+    "compare": compare,
+    "demo": demo,
+    "completion": completion,
+}

@@ -65,7 +65,7 @@ def _filled(text: str) -> str:
 
 
 COUNT = _checked("N", int, lambda n: n >= 1, "must be at least 1")
-FOLDS = _checked("N", int, lambda n: n >= 2, "must be at least 2")
+AGAIN = _checked("N", int, lambda n: n >= 2, "must be at least 2") | {"dest": "n"}
 SEED = _checked("N", int, lambda n: n >= 0, "must not be negative")
 SECONDS = _checked("SECONDS", float, lambda x: 0.0 < x < float("inf"),
                    "must be a positive number of seconds")  # fmt: skip
@@ -222,13 +222,13 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
     )}),
     "worth": ("how well the selected columns predict held-out rows", {"": (
         RUN,
-        Option("--folds", FOLDS | {"default": 5}, "parts of the rows to hold back; 5"),
+        Option("--folds", AGAIN | {"default": 5}, "parts of the rows to hold back; 5"),
         Option("--jobs", COUNT, "plays at a time"),
         MOVED,
     )}),
     "stability": ("with how many other seeds each column is selected", {"": (
         RUN,
-        Option("--seeds", FOLDS | {"default": 10}, "how many; 10"),
+        Option("--seeds", AGAIN | {"default": 10}, "how many; 10"),
         Option("--jobs", COUNT, "plays at a time"),
         MOVED,
     )}),

@@ -9,10 +9,14 @@ import csv
 import errno
 import io
 import os
+import platform
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from tvselect.after.interactions import Interaction
 
 SCHEMA = 5
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
 State = Literal["running", "done", "interrupted", "failed"]
 #: Of systems on which files cannot be locked; the journal still lets one run write.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
@@ -42,26 +47,34 @@ TEXTS = {"group", "direction", "of_class", "seen"}
 RATES, COUNTS = ("selection_rate", "low", "high"), ("times_played", "claim", "selected_since")
 
 
-@dataclass(frozen=True)
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """What run.json says."""
 
-    schema: int
-    version: str  #: Of tvselect
-    versions: dict[str, str]  #: Of Python and of what the numbers depend on
+    schema: int = SCHEMA
+    version: str = field(default_factory=partial(version, "tvselect"))
+    versions: dict[str, str] = field(default_factory=_versions)  #: Of what the numbers depend on
     command: str
-    created: str
-    state: State  #: "running" is also what a killed run leaves behind
-    stop_reason: StopReason | None  #: None as long as it runs
-    n_plays: int
-    seconds: float  #: Of the last start or resume
+    created: str = field(default_factory=_now)
+    state: State = "running"  #: Which is also what a killed run leaves behind
+    stop_reason: StopReason | None = None  #: None as long as it runs
+    n_plays: int = 0
+    seconds: float = 0.0  #: Of the last start or resume
     table_hash: str  #: Of the table's files
     table_stamp: str  #: Hash of their sizes and times
     #: Hash of data and settings, as in journal and report; None before the first results.
-    fingerprint: str | None
+    fingerprint: str | None = None
     settings: Settings
     plan: Plan
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 class RunFolder:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 import shlex
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +25,6 @@ from tvselect.report.decisions import describe_doubts
 from tvselect.runs import RunError, collected_warnings
 from tvselect.runs.data import open_planned, open_stream, prepare, sample
 from tvselect.runs.folder import (
-    SCHEMA,
     RunFolder,
     RunRecord,
     State,
@@ -49,7 +45,6 @@ if TYPE_CHECKING:
     from tvselect.after.worth import Stability, Worth
     from tvselect.selectors.base import BanditSelector
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
 STATES: dict[StopReason, State]
 STATES = {StopReason.INTERRUPTED: "interrupted", StopReason.ERROR: "failed"}
 
@@ -93,46 +88,34 @@ def start(
     command: str = "",
 ) -> Result:
     """Play a new run in a folder; what it has made is removed if not one play was made."""
-    with _at_work(folder):
+    with folder.held(), _at_work(folder):
         run = RunRecord(
-            schema=SCHEMA,
-            version=version("tvselect"),
-            versions={"python": platform.python_version()}
-            | {name: version(name) for name in PACKAGES},
             command=command,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            state="running",
-            stop_reason=None,
-            n_plays=0,
-            seconds=0.0,
             table_hash=hash_table(files, plan),
             table_stamp=hash_stamps(files.files),
-            fingerprint=None,
             settings=settings,
             plan=plan,
-            warnings=(),
         )
         return _play(run, folder, files, table, place)
 
 
 @contextmanager
 def _at_work(folder: RunFolder, before: RunRecord | None = None) -> Iterator[None]:
-    """Lock a new run; undo what a failed one has written, and say what an interrupt keeps."""
-    with nullcontext() if before else folder.held():
-        try:
-            yield
-        except BaseException as error:
-            with suppress(RunError, JournalError):  # a folder that is not ours any more is kept
-                n_plays = plays_done(folder)
-                if before is None and n_plays == 0:
-                    folder.remove()
-                elif before is not None and folder.read_run().state == "running":
-                    folder.write_run(before)
-                if isinstance(error, KeyboardInterrupt):
-                    go_on = f"go on with: {command('resume', folder.path)}"
-                    kept = f"{n_plays:,} plays are kept; {go_on}"
-                    error.args = (kept if n_plays else "no play was made",)
-            raise
+    """Undo what a failed run has written, and say what an interrupt keeps."""
+    try:
+        yield
+    except BaseException as error:
+        with suppress(RunError, JournalError):  # a folder that is not ours any more is kept
+            n_plays = plays_done(folder)
+            if before is None and n_plays == 0:
+                folder.remove()
+            elif before is not None and folder.read_run().state == "running":
+                folder.write_run(before)
+            if isinstance(error, KeyboardInterrupt):
+                go_on = f"go on with: {command('resume', folder.path)}"
+                kept = f"{n_plays:,} plays are kept; {go_on}"
+                error.args = (kept if n_plays else "no play was made",)
+        raise
 
 
 def resume(
@@ -187,75 +170,35 @@ def resume(
             return _play(run, folder, files, None, place)
 
 
-def measure_worth(
+def measure(
+    what: Literal["worth", "stability"],
+    n: int,
     folder: RunFolder,
     place: Place,
     *,
-    folds: int,
     announce: Callable[[float], None] = lambda seconds: None,
-    **again: Any,
-) -> Worth:
-    """Score predictions of held-out rows, and add the scores to the findings and the report.
+    table: str | None = None,
+    jobs: int | None = None,
+) -> Worth | Stability:
+    """Score predictions of rows held back in ``n`` parts, or search again with ``n`` other seeds.
 
-    ``announce`` is called with the seconds that it may take, once the table has been read; where
-    the ``table`` is now, and how many ``jobs`` there are, can be said ``again``.
+    What is found is added to the findings and the report. ``announce`` is called with the seconds
+    that it may take, once the table has been read; ``table`` is where that is now.
     """
-    from tvselect.after.worth import expected_seconds, held_out_worth, refuse_folds
+    from tvselect.after.worth import (
+        draw_seeds,
+        expected_seconds,
+        held_out_worth,
+        refit,
+        refuse_folds,
+    )
 
-    if folder.read_run().plan.stream:
+    run = folder.read_run()
+    if what == "worth" and run.plan.stream:
         raise RunError(
             f"{folder.path} is a run on a stream, which is read in order, not in folds; measure "
             "a sample of its rows with 'tvs select --no-stream'"
         )
-    with _measuring(folder, place, **again) as (run, findings, plan, files):
-        with waiting("  Reading the table", place.verbose):
-            X, y = prepare(plan, files)
-        refuse_folds(len(y), folds)
-        announce(expected_seconds(max(findings.seconds, run.seconds), len(y), folds))
-        worth = held_out_worth(
-            make_selector(run, None, place), X, y, n_folds=folds, random_state=run.settings.seed,
-            verbose=place.verbose, **plan.told,
-        )  # fmt: skip
-        _add_to_findings(folder, replace(findings, worth=worth))
-    return worth
-
-
-def measure_stability(
-    folder: RunFolder,
-    place: Place,
-    *,
-    n_seeds: int,
-    announce: Callable[[float], None] = lambda seconds: None,
-    **again: Any,
-) -> Stability:
-    """Search again with other seeds; the rest is as in :func:`measure_worth`."""
-    from tvselect.after.worth import draw_seeds, refit
-
-    with _measuring(folder, place, **again) as (run, findings, plan, files):
-        announce(n_seeds * max(findings.seconds, run.seconds))
-        if plan.stream:
-
-            def fit(selector: Any) -> None:
-                selector.fit_source(open_stream(plan, files), **plan.told)
-        else:
-            with waiting("  Reading the table", place.verbose):
-                X, y = prepare(plan, files)
-
-            def fit(selector: Any) -> None:
-                selector.fit(X, y, **plan.told)
-
-        seeds = draw_seeds(n_seeds, run.settings.seed)
-        found = refit(make_selector(run, None, place), fit, seeds, place.verbose)
-        _add_to_findings(folder, replace(findings, stability=found))
-    return found
-
-
-@contextmanager
-def _measuring(
-    folder: RunFolder, place: Place, table: str | None = None, jobs: int | None = None
-) -> Iterator[tuple[RunRecord, report.Findings, Plan, TableFiles]]:
-    """A complete run whose folder is held, its findings and its table; what is wrong is said."""
-    run = folder.read_run()
     if run.state != "done":
         finish = command("resume", folder.path)
         raise RunError(f"{folder.path} is not complete; finish it: {finish}")
@@ -263,20 +206,26 @@ def _measuring(
         findings = folder.read_findings()
         with waiting("  Reading the table", place.verbose):
             plan, files = open_again(run, folder, table)
-        if jobs is not None:
-            run = replace(run, settings=replace(run.settings, jobs=jobs))
-        try:
-            yield run, findings, plan, files
-        except RunError:
-            raise
-        except ValueError as error:
-            raise RunError(str(error)) from None
-
-
-def _add_to_findings(folder: RunFolder, findings: report.Findings) -> None:
-    write_text(folder.findings, findings.to_json())
-    if folder.report.exists():
-        folder.render(findings)
+            rows = _read_rows(plan, files)
+        settings = replace(run.settings, jobs=jobs or run.settings.jobs)
+        selector = make_selector(replace(run, settings=settings), None, place)
+        seed, seconds = settings.seed, max(findings.seconds, run.seconds)
+        found: Worth | Stability
+        if what == "worth":
+            n_rows = len(rows[1])
+            refuse_folds(n_rows, n)
+            announce(expected_seconds(seconds, n_rows, n))
+            how = dict(n_folds=n, random_state=seed, verbose=place.verbose)
+            found = held_out_worth(selector, *rows, **how, **plan.told)
+        else:
+            announce(n * seconds)
+            seeds = draw_seeds(n, seed)
+            found = refit(selector, lambda again: _fit(again, rows, plan), seeds, place.verbose)
+        findings = replace(findings, **{what: found})
+        write_text(folder.findings, findings.to_json())
+        if folder.report.exists():
+            folder.render(findings)
+    return found
 
 
 def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Plan, TableFiles]:
@@ -340,15 +289,11 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
     started = time.perf_counter()
     plan = run.plan
     selector = make_selector(run, folder.journal, place)
-    X, y = None, None
     with collected_warnings() as said:
         try:
-            if plan.stream:
-                selector.fit_source(open_stream(plan, files), **plan.told)
-            else:
-                with waiting("  Reading the table", place.verbose):
-                    X, y = prepare(plan, files, table)
-                selector.fit(X, y, **plan.told)
+            with waiting("  Reading the table", place.verbose):
+                rows = _read_rows(plan, files, table)
+            _fit(selector, rows, plan)
         except JournalError:  # somebody else's, or damaged: what is known is not the last word
             raise
         except BaseException:
@@ -368,8 +313,7 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
             folder.interactions.unlink(missing_ok=True)
             if interactions:
                 write_text(folder.interactions, pairs_to_csv(interactions))
-            if plan.stream:
-                X, y = sample(plan, files)
+            X, y = sample(plan, files) if plan.stream else rows
             result = write_report(result, X, y, with_page=place.with_page)
         except RunError as error:
             about_report.append(str(error))
@@ -378,6 +322,15 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
         except KeyboardInterrupt:
             result = replace(result, was_interrupted=True)
     return replace(result, about_report=tuple(about_report))
+
+
+def _read_rows(plan: Plan, files: TableFiles, table: Any = None) -> tuple[Any, ...]:
+    """What a selector is fitted to: a stream, or a table and its outcome."""
+    return (open_stream(plan, files),) if plan.stream else prepare(plan, files, table)
+
+
+def _fit(selector: Any, rows: tuple[Any, ...], plan: Plan) -> None:
+    (selector.fit_source if plan.stream else selector.fit)(*rows, **plan.told)
 
 
 def make_selector(run: RunRecord, journal: Path | None, place: Place) -> Any:
