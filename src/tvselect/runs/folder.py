@@ -15,15 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from tvselect import report
 from tvselect.bandit.engine import StopReason
-from tvselect.records import RecordError, parse_json, read_record, to_json, write_text
+from tvselect.records import (
+    RecordError,
+    parse_json,
+    read_record,
+    to_json,
+    types_of,
+    write_text,
+)
 from tvselect.runs import RunError
 from tvselect.runs.plan import Plan, Settings
 from tvselect.sources.addresses import without_secrets
@@ -37,22 +43,6 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
 State = Literal["running", "done", "interrupted", "failed"]
 #: Of systems on which files cannot be locked; the journal still lets one run write.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
-HEADER = (
-    "variable", "selected", "q_value", "selection_rate", "low", "high", "times_played", "claim",
-    "group",
-)  # fmt: skip
-OF_STREAMS = ("e_value", "selected_since")
-OF_EFFECTS = ("effect", "direction", "of_class", "seen")
-TEXTS = {"group", "direction", "of_class", "seen"}
-RATES, COUNTS = ("selection_rate", "low", "high"), ("times_played", "claim", "selected_since")
-
-
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +50,16 @@ class RunRecord:
     """What run.json says."""
 
     schema: int = SCHEMA
-    version: str = field(default_factory=partial(version, "tvselect"))
-    versions: dict[str, str] = field(default_factory=_versions)  #: Of what the numbers depend on
+    version: str = field(default_factory=lambda: version("tvselect"))
+    #: Of Python and of what the numbers depend on
+    versions: dict[str, str] = field(
+        default_factory=lambda: {
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        }
+    )
     command: str
-    created: str = field(default_factory=_now)
+    created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     state: State = "running"  #: Which is also what a killed run leaves behind
     stop_reason: StopReason | None = None  #: None as long as it runs
     n_plays: int = 0
@@ -262,29 +258,37 @@ class VariableResult(NamedTuple):
     seen: str = ""  #: As what the regression beside the trees sees it, or that it does not
 
 
+COLUMNS = ("variable", *(name for name in VariableResult._fields[1:] if name != "always"))
+OF_STREAMS = ("e_value", "selected_since")
+RATES = ("selection_rate", "low", "high")
+
+
 def to_csv(variables: Sequence[VariableResult], *, of_stream: bool = False) -> str:
     """Variables as CSV, with more columns for a stream with error control.
 
     "selected" is yes, no, or always: included without a test. Names that a spreadsheet would
     compute have an apostrophe in front, see :func:`tvselect.words.as_cell`.
     """
-    header = HEADER + OF_STREAMS * of_stream + OF_EFFECTS
+    header = _header(of_stream)
     cells = (cells_of(variable, as_cell) for variable in variables)
     return _csv([header, *([row[name] for name in header] for row in cells)])
+
+
+def _header(of_stream: bool) -> list[str]:
+    return [name for name in COLUMNS if of_stream or name not in OF_STREAMS]
 
 
 def cells_of(variable: VariableResult, text: Callable[[str], str] = str) -> dict[str, str]:
     """What files and pipes say of a variable, by column; names as ``text`` makes them."""
     cells = {}
     for name, value in variable._asdict().items():
-        is_float = isinstance(value, float)
-        cells[name] = "" if value is None else f"{value:.6g}" if is_float else str(value)
-    cells |= {name: f"{getattr(variable, name):.6f}" for name in RATES}
-    cells |= {name: text(cells[name]) for name in TEXTS}
+        if isinstance(value, float):
+            cells[name] = f"{value:.6f}" if name in RATES else f"{value:.6g}"
+        else:
+            cells[name] = "" if value is None else text(str(value))
+    cells["variable"] = cells.pop("name")
     cells["selected"] = "yes" if variable.selected else "no"
-    if variable.always:
-        cells["selected"] = "always"
-    return cells | {"variable": text(variable.name)}
+    return cells | ({"selected": "always"} if variable.always else {})
 
 
 def pairs_to_csv(interactions: Sequence[Interaction]) -> str:
@@ -309,9 +313,7 @@ def from_csv(path: Path) -> list[VariableResult]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header, *rows = csv.reader(file)
-        more = tuple(header[len(HEADER) :])
-        is_known = more in ((), OF_STREAMS, OF_EFFECTS, OF_STREAMS + OF_EFFECTS)
-        if tuple(header[: len(HEADER)]) != HEADER or not is_known:
+        if header not in (_header(False), _header(True)):
             raise ValueError
         return [_variable(dict(zip(header, row, strict=True))) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error):
@@ -321,10 +323,10 @@ def from_csv(path: Path) -> list[VariableResult]:
 
 
 def _variable(cells: dict[str, str]) -> VariableResult:
-    answer, name = cells.pop("selected"), from_cell(cells.pop("variable"))
-    values: dict[str, Any] = {name: from_cell(cells.pop(name)) for name in TEXTS & cells.keys()}
-    for column, cell in cells.items():
-        is_needed = column in (*RATES, "times_played")
-        kind = int if column in COUNTS else float
-        values[column] = kind(cell) if cell or is_needed else None
-    return VariableResult(name, answer != "no", always=answer == "always", **values)
+    answer, kinds = cells.pop("selected"), types_of(VariableResult)
+    values: dict[str, Any] = {"name": from_cell(cells.pop("variable"))}
+    for name, cell in cells.items():
+        kind, *optional = get_args(kinds[name]) or (kinds[name],)
+        is_empty = optional and not cell
+        values[name] = from_cell(cell) if kind is str else None if is_empty else kind(cell)
+    return VariableResult(selected=answer != "no", always=answer == "always", **values)
