@@ -8,47 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzz.targets.runs import sound_findings
+from fuzz.targets.runs import sound_findings, sound_run
 from tests.cli.makers import QUICK, write
 from tests.decoyed import fit_signals
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.cli import main
-from tvselect.inputs.facts import FileFacts, LeftOut, OutcomeProfile, ReadingMode, TableFacts
-from tvselect.inputs.text import Writing
 from tvselect.records import to_json, write_text
 from tvselect.report import Findings, render
 from tvselect.runs import RunError
-from tvselect.runs.folder import SCHEMA, RunFolder, RunRecord, from_csv, new_folder, to_csv
-from tvselect.runs.plan import FileOptions, Plan, Settings
+from tvselect.runs.folder import RunFolder, from_csv, new_folder, to_csv
 from tvselect.runs.play import read_off
-
-
-def make_run():
-    facts = TableFacts(
-        where="t.csv", n_columns=3, mode=ReadingMode(False, "small", 10),
-        outcome=OutcomeProfile("y", "gaussian", False, False, 10, 0, 10, ()),
-        left_out={"id": LeftOut("identifier")}, dates=("b",), numbers={"a": "?"},
-        written={"a": Writing(".", "$1,234", 1234.0, "column")}, mixed={"b": ("$", "€")},
-        files=FileFacts("UTF-8", ",", (), False, False),
-        infinite={"a": 2}, missing=("a", "b"), copies=(("a", "b"),),
-    )  # fmt: skip
-    plan = Plan(
-        file=FileOptions("/data/t.csv", delimiter=",", decimal="."), columns=("a", "b"), always=(),
-        feature_groups={"g": ("a", "b")}, linkage=False, facts=facts,
-    )  # fmt: skip
-    return RunRecord(
-        schema=SCHEMA, version="1", versions={"numpy": "2"}, command="tvs", created="now",
-        state="done",
-        stop_reason=StopReason.PLAYS, n_plays=3, seconds=1.5, table_hash="t",
-        table_stamp="s", fingerprint="f", settings=Settings(seed=7), plan=plan, warnings=(),
-    )  # fmt: skip
 
 
 def test_a_run_comes_back(tmp_path):
     folder = RunFolder(tmp_path)
-    folder.write_run(make_run())
-    assert folder.read_run() == make_run()
+    folder.write_run(sound_run())
+    assert folder.read_run() == sound_run()
 
 
 @pytest.mark.parametrize(
@@ -72,7 +48,7 @@ def test_a_run_comes_back(tmp_path):
     ],
 )  # fmt: skip
 def test_a_changed_run_is_refused(change, where, tmp_path):
-    values = json.loads(to_json(make_run()))
+    values = json.loads(to_json(sound_run()))
     change(values)
     (tmp_path / "run.json").write_text(json.dumps(values))
     with pytest.raises(RunError, match=rf"run.json was not written .*\(at '{where}'\)"):
