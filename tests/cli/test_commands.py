@@ -103,19 +103,6 @@ class TestSelect:
         files = [here / run / "variables.csv" for run in (first["run"], again["run"])]
         assert files[0].read_bytes() == files[1].read_bytes()
 
-    @pytest.mark.parametrize(
-        ("options", "said"),
-        [
-            (("--reward", "pvalue", "--iterations", "5"), "--iterations is for --reward bart"),
-            (("--no-stream", "--rounds", "2"), "drop --no-stream"),
-            (("--decoys", "none"), "--max-fdr 0.1 cannot be kept with --decoys none; leave that "
-                                   "out, or say --max-fdr none"),
-            (("--batch-size", "1"), "--batch-size 1 is too small: --reward bart needs at least"),
-        ],
-    )  # fmt: skip
-    def test_contradictions(self, options, said, failure, table):
-        assert said in failure(*SELECT, *options)
-
     def test_interactions(self, answer, tvs, here, monkeypatch):
         monkeypatch.setattr(ThompsonSelector, "interactions_", INTERACTIONS)
         table = write(here / "joint.csv", make_joint_table())
@@ -324,22 +311,6 @@ class TestReport:
         monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
         assert tvs("report", run, "--open")[0] == 0
         assert opened[0].startswith("file:///")
-
-    @pytest.mark.parametrize("mode", ["--stream", "--no-stream"])
-    def test_the_real_one(self, mode, capsys, here):
-        table = write(here / "t.csv", changed(kind=["u", "v", "w"] * 40))
-        assert main(["select", str(table), "-t", "y", "--plays", "10", mode, "--out", "run"]) == 0
-        assert ("nothing can be selected" in capsys.readouterr().err) == (mode == "--stream")
-        page = (here / "run" / "report.html").read_text()
-        assert "<html" in page
-        assert "What explains y?" in page
-        assert main(["report", "run"]) == 0
-        assert (here / "run" / "report.html").read_text() == page
-        capsys.readouterr()
-        assert main(["report", "run", "--methods"]) == 0
-        assert "with seed" in capsys.readouterr().out
-        assert main(["report", "run", "--methods", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["methods"].startswith("Methods\n\nVariables")
 
 
 class TestWorth:

@@ -1,26 +1,20 @@
-"""Laws that hold for whatever comes: bins, arms, journals and sources against plain models."""
+"""Laws that hold for whatever comes: bins, arms and sources against plain models."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import ExitStack
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc
 
-from tests.bandit.plays import assert_same
 from tvselect.bandit.arms import Arms
-from tvselect.bandit.chain import Play
-from tvselect.bandit.journal import Header, Journal, JournalError
 from tvselect.sources import open_source
 from tvselect.trees import bin_table
 
@@ -148,78 +142,6 @@ def test_arms_count_like_a_list_of_arms(game):
             arms.update(played, rewards)
             model.update(played, rewards)
         model.check(arms, arms.draw(rng))
-
-
-# Journals
-
-N_ARMS, N_CHAINS = 9, 3
-HEADER = Header("fp", 3, N_ARMS, N_CHAINS, 1, "0.1.0")
-arm_sets = st.dictionaries(st.integers(0, N_ARMS - 1), st.booleans(), max_size=N_ARMS)
-rounds = st.lists(st.tuples(st.integers(0, N_CHAINS - 1), arm_sets), max_size=4)
-blobs = st.dictionaries(st.sampled_from(["head", "", "é"]), st.binary(max_size=30), max_size=2)
-steps = st.one_of(
-    st.tuples(st.just("append"), rounds, blobs),
-    st.tuples(st.just("keep"), st.sampled_from(["head", "x"]), st.binary(max_size=5000)),
-    st.tuples(st.just("refuse"), rounds, blobs),
-    st.tuples(st.just("reopen"), st.none(), st.none()),
-    st.tuples(st.just("leave"), st.none(), st.none()),
-)
-
-
-def plays_of(rounds, lists, late=0):
-    """The next plays of each chain; ``late`` ones come too late by some numbers."""
-    numbers = [len(plays) for plays in lists]
-    made = []
-    for chain, chosen in rounds:
-        arms = np.array(sorted(chosen), dtype=np.int32)
-        rewards = np.array([chosen[arm] for arm in sorted(chosen)], dtype=np.bool_)
-        made.append(Play(numbers[chain] + late, arms, rewards, 0.25 * len(made), chain))
-        numbers[chain] += 1
-    return made
-
-
-@slower
-@given(st.lists(steps, max_size=12))
-def test_journals_hold_what_lists_hold(todo):
-    lists, kept = [[] for _ in range(N_CHAINS)], {}
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder, ExitStack() as left:
-        path = Path(folder) / "a"
-        memory, disk = Journal(), Journal(path)
-        for journal in (memory, disk):
-            journal.begin(HEADER)
-        for what, first, second in todo:
-            if what == "reopen":
-                disk.close()
-                disk = Journal(path)
-            elif what == "leave":  # a reader that stays, so that the log stays, too
-                left.callback(disk.close)
-                disk = Journal(path)
-            elif what == "keep":
-                for journal in (memory, disk):
-                    journal.keep(first, second)
-                kept[first] = second
-            elif what == "refuse" and first:
-                for journal in (memory, disk):
-                    with pytest.raises(JournalError, match="the next is not play"):
-                        journal.append(plays_of(first, lists, late=1), second)
-            elif what == "append":
-                new = plays_of(first, lists)
-                for journal in (memory, disk):
-                    journal.append(new, second)
-                for play in new:
-                    lists[play.chain].append(play)
-                kept.update(second)
-            for journal in (memory, disk):
-                assert [journal.n_plays(chain) for chain in range(N_CHAINS)] == [*map(len, lists)]
-        left.close()
-        disk.close()
-        with Journal(path) as disk:
-            for journal in (memory, disk):
-                for chain, plays in enumerate(lists):
-                    for found, wanted in zip(journal.plays(chain), plays, strict=True):
-                        assert_same(found, wanted)
-                for name in ("head", "", "é", "x"):
-                    assert journal.kept(name) == kept.get(name)
 
 
 # Sources

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fuzz.targets.runs import sound_findings, sound_run
-from tests.cli.makers import QUICK, write
+from tests.cli.makers import changed, write
 from tests.decoyed import fit_signals
 from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
@@ -99,16 +99,13 @@ def test_only_a_run_is_said_to_be_resumed(tmp_path):
         new_folder(str(tmp_path), "t.csv")
 
 
-@pytest.mark.parametrize(
-    "stream", [[], ["--stream", "--batch-size", "40"]], ids=["memory", "stream"]
-)
-def test_run_json_and_the_report_say_the_same(stream, tmp_path):
-    table = tmp_path / "prices.csv"
-    write(table)
-    out = tmp_path / "run"
-    arguments = ["select", str(table), "-t", "y", *QUICK, *stream, "--out", str(out), "--json"]
-    assert main(arguments) == 0
-    folder = RunFolder(out)
+@pytest.mark.parametrize("stream", [False, True], ids=["memory", "stream"])
+def test_run_json_and_the_report_say_the_same(stream, tmp_path, capsys):
+    table = write(tmp_path / "prices.csv", changed(kind=["u", "v", "w"] * 40))
+    folder, options = RunFolder(tmp_path / "run"), ["--plays", "10", "--seed", "1"]
+    options += ["--stream" if stream else "--no-stream", "--out", str(folder.path)]
+    assert main(["select", str(table), "-t", "y", *options]) == 0
+    assert ("nothing can be selected" in capsys.readouterr().err) == stream
     run, findings = folder.read_run(), folder.read_findings()
     with Journal(folder.journal) as journal:
         assert run.fingerprint == findings.asked.fingerprint == journal.header.fingerprint
@@ -118,9 +115,18 @@ def test_run_json_and_the_report_say_the_same(stream, tmp_path):
     labels = re.findall('<dt class="name">(.*?)</dt>', page)
     assert len(set(map(str.lower, labels))) == len(labels)
     assert "of prices.csv help to explain y, in 120 rows." in page
+    assert "What explains y?" in page
     assert str(tmp_path) not in page  # it is mailed to others
     assert '<dt class="name">Seed</dt><dd>1</dd>' in page
     assert page.count(run.fingerprint) == 2  # to reproduce, and in the checklist
+    assert main(["report", str(folder.path)]) == 0
+    assert folder.report.read_text(encoding="utf-8") == page
+    capsys.readouterr()
+    assert main(["report", str(folder.path), "--methods", "--json"]) == 0
+    methods = json.loads(capsys.readouterr().out)["methods"]
+    assert methods.startswith("Methods\n\nVariables")
+    assert main(["report", str(folder.path), "--methods"]) == 0
+    assert capsys.readouterr().out == f"{methods.rstrip()}\n"
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path):
