@@ -270,7 +270,7 @@ REFUSED = [
     ("worth run --table nowhere.csv", None, "nowhere.csv does not exist"),
     ("transform run t.csv -o t.csv", None, "is the table itself"),
     ("transform run t.csv -o out.csv", becomes("out.csv", ""), "say --force"),
-    ("transform run t.csv -o out.xls", None, "the ending says the format"),
+    ("transform run t.csv -o out.xls", None, "out.xls must end in .csv.gz, .tsv.gz, .csv"),
     ("transform run t.csv -o no/out.csv", None, "does not exist"),
     ("transform run t.csv -o out.csv", renamed, "no column named 'a'"),
     ("compare run run", becomes("run/variables.csv", "a,b\n1,2\n"), AGAIN),
@@ -355,8 +355,9 @@ class TestStability:
             assert f"measure it again: tvs {name} {run}" in err
         assert kept() == [False, False]
 
-    def test_of_a_stream(self, tvs, table):
-        options = (*QUICK, "--stream", "--batch-size", "20", "--out", "run")
+    def test_of_a_stream(self, tvs, here):
+        write(here / "t.csv", make_table(1200))
+        options = (*QUICK, "--stream", "--batch-size", "40", "--out", "run")
         assert tvs(*SELECT, *options)[0] == 0
         code, out, err = tvs("stability", "run", "--seeds", "2")
         assert code == 0

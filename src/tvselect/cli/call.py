@@ -355,8 +355,9 @@ def report(options: Options, terminal: Terminal) -> int:
 def plot(options: Options, terminal: Terminal) -> int:
     """Draw a figure of a run."""
     from tvselect.report import plot_run
+    from tvselect.runs import new_file
 
-    out, folder = _new_file(options.out, FIGURES, options.force), _folder(options)
+    out, folder = new_file(options.out, FIGURES, force=options.force), _folder(options)
     folder.read_run()
     plot_run(folder.read_findings(), options.kind, out, width=options.width / MM_OF_AN_INCH)
     terminal.show({"figure": str(out)}, [str(out)])
@@ -408,27 +409,20 @@ def transform(options: Options, terminal: Terminal) -> int:
 
 def compare(options: Options, terminal: Terminal) -> int:
     """Show runs side by side."""
-    from tvselect.runs.compare import compare, write_comparison
+    from tvselect.records import write_text
+    from tvselect.report import render_comparison
+    from tvselect.runs import new_file
+    from tvselect.runs.compare import compare
     from tvselect.runs.folder import RunFolder
 
-    out = options.out and _new_file(options.out, (".html",), options.force)
+    out = options.out and new_file(options.out, (".html",), force=options.force)
     found = compare(*(RunFolder(Path(path)) for path in options.runs))
     if out:
-        write_comparison(found, out)
+        write_text(out, render_comparison(found))
     show_comparison(found, terminal)
     if out:
         terminal.say(f"Page: {out}")
     return DONE
-
-
-def _new_file(out: str, suffixes: Sequence[str], force: bool) -> Path:
-    """A file to write, which is not there yet unless it may be overwritten."""
-    path = Path(out).expanduser()
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(f"{path} must end in {', '.join(suffixes)}")
-    if path.exists() and not force:
-        raise ValueError(f"{path} exists already; say --force to overwrite it")
-    return path
 
 
 def demo(options: Options, terminal: Terminal) -> int:

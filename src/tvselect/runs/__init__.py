@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 from tvselect.inputs.errors import InterruptWarning
 from tvselect.words import listed
@@ -33,3 +34,15 @@ def collected_warnings() -> Iterator[list[str]]:
         warnings.filterwarnings("ignore", category=InterruptWarning)
         warnings.showwarning = lambda message, *_, **__: said.append(str(message))
         yield said
+
+
+def new_file(out: str, suffixes: Sequence[str], *, force: bool) -> Path:
+    """A file to write, which is not there yet unless it may be overwritten."""
+    path = Path(out).expanduser()
+    if not out.lower().endswith(tuple(suffixes)):
+        raise RunError(f"{out} must end in {', '.join(suffixes)}")
+    if path.exists() and not force:
+        raise RunError(f"{out} exists already; say --force to overwrite it")
+    if not path.parent.is_dir():
+        raise RunError(f"the folder {path.parent} does not exist; make it first")
+    return path

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tvselect import report
 from tvselect.bandit.journal import Journal, JournalError
-from tvselect.records import write_text
 from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, RunRecord, from_csv
 from tvselect.selectors.results import mean_jaccard
@@ -199,8 +197,3 @@ def _effects(runs: Sequence[RunRecord], variables: Sequence[Compared]) -> list[s
         )
     more = len(said) - MOST_SENTENCES
     return said[:MOST_SENTENCES] + [f"So do {more} more effects."] * (more > 0)
-
-
-def write_comparison(found: Comparison, path: Path) -> None:
-    """Write a comparison to an HTML file."""
-    write_text(path, report.render_comparison(found))

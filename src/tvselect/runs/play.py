@@ -49,9 +49,9 @@ STATES: dict[StopReason, State]
 STATES = {StopReason.INTERRUPTED: "interrupted", StopReason.ERROR: "failed"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Result:
-    """What a run found."""
+    """What a run found; the report fills in the last five."""
 
     run: RunRecord
     folder: RunFolder
@@ -308,20 +308,19 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
     result = write_results(run, folder, selector, said, started)
     with collected_warnings() as about_report, waiting("  Making the report", place.verbose):
         try:
-            interactions = getattr(selector, "interactions_", ())
-            result = replace(result, interactions=interactions)
+            result.interactions = getattr(selector, "interactions_", ())
             folder.interactions.unlink(missing_ok=True)
-            if interactions:
-                write_text(folder.interactions, pairs_to_csv(interactions))
-            X, y = sample(plan, files) if plan.stream else rows
-            result = write_report(result, X, y, with_page=place.with_page)
+            if result.interactions:
+                write_text(folder.interactions, pairs_to_csv(result.interactions))
+            write_report(result, *(sample(plan, files) if plan.stream else rows), place.with_page)
         except RunError as error:
             about_report.append(str(error))
         except Exception as error:  # what was found is worth more than its page
             about_report.append(f"the report could not be made ({type(error).__name__}: {error})")
         except KeyboardInterrupt:
-            result = replace(result, was_interrupted=True)
-    return replace(result, about_report=tuple(about_report))
+            result.was_interrupted = True
+    result.about_report = tuple(about_report)
+    return result
 
 
 def _read_rows(plan: Plan, files: TableFiles, table: Any = None) -> tuple[Any, ...]:
@@ -384,7 +383,7 @@ def write_results(
     return result
 
 
-def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Result:
+def write_report(result: Result, X: Any, y: Any, with_page: bool) -> None:
     """Write findings.json, report.html and the effects in variables.csv."""
     run, folder, selector = result.run, result.folder, result.fit
     worth, stability = _measured_before(folder, run)
@@ -418,12 +417,11 @@ def write_report(result: Result, X: Any, y: Any, *, with_page: bool) -> Result:
         of_name[name] = of_name[name]._replace(
             effect=effect.size, direction=effect.direction, of_class=effect.of_class
         )
-    result = replace(result, variables=list(of_name.values()))
+    result.variables = list(of_name.values())
     _write_variables(result)
-    if not with_page:
-        return result
-    folder.render(findings)
-    return replace(result, page=folder.report)
+    if with_page:
+        folder.render(findings)
+        result.page = folder.report
 
 
 def _measured_before(folder: RunFolder, run: RunRecord) -> tuple[Worth | None, Stability | None]:

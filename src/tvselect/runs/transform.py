@@ -21,7 +21,7 @@ import pyarrow.parquet
 from tvselect.inputs.arrow import as_text, kind_of
 from tvselect.inputs.errors import needed
 from tvselect.records import replacing
-from tvselect.runs import RunError, hint
+from tvselect.runs import RunError, hint, new_file
 from tvselect.runs.folder import RunFolder, from_csv
 from tvselect.sources.csv import BLANKS, CsvFiles
 from tvselect.sources.opening import SUFFIXES as FORMATS
@@ -43,10 +43,6 @@ def transform(
     phenotypes: str | None = None,
 ) -> tuple[int, list[str]]:
     """Write the selected columns, and the target if it is there; returns n_rows and columns."""
-    path = Path(out).expanduser()
-    suffix = next((suffix for suffix in SUFFIXES if out.lower().endswith(suffix)), None)
-    if suffix is None:
-        raise RunError(f"{out}: the ending says the format, one of {', '.join(SUFFIXES)}")
     run = folder.read_run()
     wanted = {variable.name for variable in from_csv(folder.selected)}
     if not wanted:
@@ -68,12 +64,11 @@ def transform(
     files = file.open()
     for name in sorted(wanted.difference(files.names)):
         raise RunError(f"no column named {name!r} in {table}; {hint(name, files.names)}")
+    path = Path(out).expanduser()
     if path.exists() and any(os.path.samefile(path, file.path) for file in files.files):
         raise RunError(f"{out} is the table itself; choose another file")
-    if path.exists() and not force:
-        raise RunError(f"{out} exists already; choose another file, or say --force")
-    if not path.parent.is_dir():
-        raise RunError(f"the folder {path.parent} does not exist; make it first")
+    path = new_file(out, SUFFIXES, force=force)
+    suffix = next(suffix for suffix in SUFFIXES if out.lower().endswith(suffix))
     wanted |= {run.plan.target} | ({run.plan.event} if run.plan.event else set())
     columns = [name for name in files.names if name in wanted]
     mark = "\t" if ".tsv" in suffix else ","
