@@ -80,13 +80,16 @@ class TestHostileFolders:
             with pytest.raises(TimeoutError):
                 host.accept()
 
-    def test_it_does_not_start_a_thousand_threads(self, run, tvs, monkeypatch):
+    @pytest.mark.parametrize(
+        "command", ["resume run --plays 61", "worth run --folds 2", "stability run --seeds 2"]
+    )
+    def test_it_does_not_start_a_thousand_threads(self, command, run, tvs, monkeypatch):
         change(run, settings__jobs=1000)
         asked = []
         opened = "tvselect.workers.in_threads"
         monkeypatch.setattr(opened, lambda n, work: asked.append(n) or in_threads(n, work))
         monkeypatch.setattr("os.cpu_count", lambda: 1)
-        assert tvs("resume", run, "--plays", "61")[0] == 0
+        assert tvs(*command.split())[0] == 0
         assert set(asked) <= {1}
 
 

@@ -157,7 +157,7 @@ def resume(
             plan=replace(plan, file=kept),
             settings=replace(
                 settings,
-                jobs=min(settings.jobs, os.cpu_count() or 1) if jobs is None else jobs,
+                jobs=_jobs(settings, jobs),
                 plays=plays or settings.plays,
                 rounds=rounds or settings.rounds,
                 time_limit=time_limit,
@@ -207,7 +207,7 @@ def measure(
         with waiting("  Reading the table", place.verbose):
             plan, files = open_again(run, folder, table)
             rows = _read_rows(plan, files)
-        settings = replace(run.settings, jobs=jobs or run.settings.jobs)
+        settings = replace(run.settings, jobs=_jobs(run.settings, jobs))
         selector = make_selector(replace(run, settings=settings), None, place)
         seed, seconds = settings.seed, max(findings.seconds, run.seconds)
         found: Worth | Stability
@@ -226,6 +226,11 @@ def measure(
         if folder.report.exists():
             folder.render(findings)
     return found
+
+
+def _jobs(settings: Settings, asked: int | None) -> int:
+    """As many as asked for; a folder cannot ask for more than there are processors."""
+    return min(settings.jobs, os.cpu_count() or 1) if asked is None else asked
 
 
 def open_again(run: RunRecord, folder: RunFolder, table: str | None) -> tuple[Plan, TableFiles]:
