@@ -498,6 +498,18 @@ def test_demo(tvs, failure, here):
     assert "say --columns 5 or more" in failure("demo", "--columns", "4", "--out", "small")
 
 
+def test_a_tilde_is_the_home_of_the_user(answer, table, here, monkeypatch):
+    """Also where no shell has seen it, as in ``--out=~/run``."""
+    monkeypatch.setenv("HOME", str(here / "home"))
+    (here / "home").mkdir()
+    (here / "home" / "g.csv").write_text("column,group\na,one\nn1,one\n")
+    answer(*SELECT, *QUICK, "--out=~/run", "--feature-groups=~/g.csv")
+    assert answer("resume", "~/run")["run"] == str(here / "home" / "run")
+    assert answer("compare", "~/run", "~/run")["same"]
+    answer("demo", "--rows=40", "--columns=6", "--plays=2", "--out=~/d")
+    assert {path.name for path in (here / "home").iterdir()} == {"g.csv", "run", "d"}
+
+
 def test_help_and_version_import_nothing_heavy(here):
     code = (
         "import sys; from tvselect.cli import main; "
@@ -530,6 +542,8 @@ def test_help_and_version_import_nothing_heavy(here):
         "select t.csv -t y --jobs 2 --cluster tcp://127.0.0.1:9",
         "transform run t.csv",
         "worth run --folds 1",
+        "plot run -o f.png --width 0",
+        "plot run -o f.png --width nan",
         "completion dos",
     ],
 )

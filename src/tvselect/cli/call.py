@@ -389,7 +389,7 @@ def _folder(options: Options) -> RunFolder:
     """The folder that a command is about."""
     from tvselect.runs.folder import RunFolder
 
-    return RunFolder(Path(options.run))
+    return RunFolder(Path(options.run).expanduser())
 
 
 def transform(options: Options, terminal: Terminal) -> int:
@@ -416,7 +416,7 @@ def compare(options: Options, terminal: Terminal) -> int:
     from tvselect.runs.folder import RunFolder
 
     out = options.out and new_file(options.out, (".html",), force=options.force)
-    found = compare(*(RunFolder(Path(path)) for path in options.runs))
+    found = compare(*(RunFolder(Path(path).expanduser()) for path in options.runs))
     if out:
         write_text(out, render_comparison(found))
     show_comparison(found, terminal)
@@ -438,7 +438,7 @@ def demo(options: Options, terminal: Terminal) -> int:
     n_rows, n_columns = options.rows, options.columns
     if n_columns < 5:
         raise ValueError(f"five columns matter; say --columns 5 or more, not {n_columns}")
-    folder = Path(options.out or tempfile.mkdtemp(prefix="tvs-demo-"))
+    folder = Path(options.out or tempfile.mkdtemp(prefix="tvs-demo-")).expanduser()
     table = folder / "friedman.parquet"
     if table.exists():
         raise ValueError(f"{table} exists already; choose another --out")

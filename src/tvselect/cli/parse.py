@@ -72,6 +72,7 @@ SECONDS = _checked("SECONDS", float, lambda x: 0.0 < x < float("inf"),
 SHARE = _checked("SHARE", lambda text: None if text.lower() == "none" else float(text),
                  lambda x: x is None or 0.001 <= x < 1.0,
                  "must lie between 0.001 and 1, or be none")  # fmt: skip
+WIDTH = _checked("MM", float, lambda x: 10.0 <= x <= 2000.0, "must lie between 10 and 2000")
 SCHEDULER = "the address of a Dask scheduler such as tcp://head-node:8786"
 ADDRESS = _checked("ADDRESS", str, lambda text: "://" in text, f"must be {SCHEDULER}")
 MARK = {"type": lambda text: MARKS.get(text, text), "metavar": "MARK", "dest": "delimiter"}
@@ -217,7 +218,7 @@ COMMANDS: dict[str, tuple[str, Groups]] = {
                "pairs that act together; what other seeds select; rates"),
         Option("-o --out", {"metavar": "OUT", "required": True},
                "file to write: .pdf, .svg, .png"),
-        Option("--width", {"type": float, "metavar": "MM", "default": 170.0}, "of the figure; 170"),
+        Option("--width", WIDTH | {"default": 170.0}, "of the figure; 170"),
         Option("--force", FLAG, "overwrite OUT"),
     )}),
     "worth": ("how well the selected columns predict held-out rows", {"": (

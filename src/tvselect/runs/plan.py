@@ -189,7 +189,7 @@ def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
     """Groups from JSON, ``{"label": ["column", "pattern_*"]}``, or CSV with column,group."""
     where = str(path)
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise RunError(f"{where} is no UTF-8 text; groups are JSON or a CSV column,group") from None
     if where.lower().endswith(".json"):
