@@ -30,6 +30,7 @@ from tvselect.words import escaped, printable
 
 ROOT = Path(__file__).parents[2]
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
+TREES = ("--trees-only", "--iterations", "50", "--plays", "60", "--seed", "1")
 NAMES = [f"a{ESCAPE}", "b\nforged\tyes\t1.0"]
 
 
@@ -64,7 +65,7 @@ def python(*arguments, **settings):
 class TestWithoutATerminal:
     def test_findings_alone_go_to_standard_output(self, here, tvs):
         path = write(here / "t.csv", with_a_twin())
-        code, out, err = tvs("select", path, "-t", "y", *QUICK, "--out", here / "run")
+        code, out, err = tvs("select", path, "-t", "y", *TREES, "--out", here / "run")
         assert code == 0
         assert out.splitlines()[0] == "variable\tq_value\tselection_rate\tlow\thigh"
         assert all(line.count("\t") == 4 for line in out.splitlines())
@@ -80,7 +81,7 @@ class TestWithoutATerminal:
         assert "one of: a, copy" in err or "one of: copy, a" in err
         assert str(here / "run" / "report.html") in err
         assert "\r" not in err
-        code, out, err = tvs("select", path, "-t", "y", *QUICK, "--exclude", "copy", "--quiet")
+        code, out, err = tvs("select", path, "-t", "y", *TREES, "--exclude", "copy", "--quiet")
         assert (code, err) == (0, "")
         assert sorted(line.split("\t")[0] for line in out.splitlines()[1:]) == ["a", "b"]
 
@@ -249,7 +250,14 @@ class TestInterrupts:
         assert "interrupted" in err
         assert [path.name for path in here.iterdir()] == ["t.csv"]
 
-    def test_an_import_does_not_swallow_it(self, here):
+    @pytest.mark.parametrize(
+        ("work", "said"),
+        [
+            ("import greedy", "tvs: interrupted\n"),  # an import does not swallow it
+            ("stubborn()", "\nstopped at once; plays that were made are kept in the journal\n"),
+        ],
+    )
+    def test_it_ends_a_command(self, work, said, here):
         (here / "greedy.py").write_text(
             "import os, signal, time\n"
             "try:\n"
@@ -259,40 +267,26 @@ class TestInterrupts:
             "    pass\n"
         )
         code = f"""if True:
-            import sys, time
+            import os, signal, sys, time
             sys.path.insert(0, {str(here)!r})
             from tvselect.cli import call
 
-            def greedy(options, terminal):
-                import greedy
-                time.sleep(5)
-                print("not reached")
-
-            call.COMMANDS["report"] = greedy
-            sys.exit(call.main(["report", "run"]))
-        """
-        done = python("-c", code, stdout=subprocess.PIPE)
-        assert (done.returncode, done.stdout) == (130, b"")
-        assert done.stderr == b"tvs: interrupted\n"
-
-    def test_a_second_one_ends_at_once(self):
-        code = """if True:
-            import os, signal, sys
-            from tvselect.cli import call
-
-            def stubborn(options, terminal):
+            def stubborn():
                 try:
                     os.kill(os.getpid(), signal.SIGINT)
                 except KeyboardInterrupt:
                     os.kill(os.getpid(), signal.SIGINT)
+
+            def work(options, terminal):
+                {work}
+                time.sleep(5)
                 print("not reached")
 
-            call.COMMANDS["report"] = stubborn
+            call.COMMANDS["report"] = work
             sys.exit(call.main(["report", "run"]))
         """
         done = python("-c", code, stdout=subprocess.PIPE)
-        assert (done.returncode, done.stdout) == (130, b"")
-        assert b"stopped at once" in done.stderr
+        assert (done.returncode, done.stdout, done.stderr.decode()) == (130, b"", said)
 
 
 HOSTILE = """-x y;touch PWNED;$(touch PWNED)'`touch PWNED`"&|"""

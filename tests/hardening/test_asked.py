@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.cli import conftest
 from tests.cli.makers import QUICK, write
+from tests.cli.test_output import HOSTILE
 from tests.hardening.test_laws import lawful, slower
 from tvselect.cli.parse import COMMANDS, Either
 from tvselect.inputs import read_outcome
@@ -28,8 +29,6 @@ from tvselect.runs.data import open_stream, prepare
 from tvselect.runs.inspect import TableOptions, inspect_table
 from tvselect.runs.plan import FileOptions
 from tvselect.words import command, printable
-
-HOSTILE = """-x y;touch PWNED;$(touch PWNED)'`touch PWNED`"&|"""
 
 # Categories
 

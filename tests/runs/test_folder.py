@@ -3,19 +3,16 @@
 import json
 import os
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from fuzz.targets.runs import sound_findings, sound_run
+from fuzz.targets.runs import sound_run
 from tests.cli.makers import changed, write
 from tests.decoyed import fit_signals
-from tvselect.bandit.engine import StopReason
 from tvselect.bandit.journal import Journal
 from tvselect.cli import main
 from tvselect.records import to_json, write_text
-from tvselect.report import Findings, render
 from tvselect.runs import RunError
 from tvselect.runs.folder import RunFolder, from_csv, new_folder, to_csv
 from tvselect.runs.play import read_off
@@ -129,34 +126,22 @@ def test_run_json_and_the_report_say_the_same(stream, tmp_path, capsys):
     assert capsys.readouterr().out == f"{methods.rstrip()}\n"
 
 
-def test_an_interrupted_run_says_how_to_go_on(tmp_path):
-    findings = Findings.from_json(
-        replace(sound_findings(), stop_reason=StopReason.INTERRUPTED).to_json()
-    )
-    assert "To go on with it: <code>tvs resume run</code>" in render(findings)
-
-
 @pytest.fixture
 def selector():
     return fit_signals([0.65, 0.6, 0, 0, 0], twins=[(0, 2)], feature_groups={"pair": [3, 4]})[0]
 
 
 def test_there_and_back(selector, tmp_path):
-    found = read_off(selector)
-    (tmp_path / "variables.csv").write_text(to_csv(found))
-    assert from_csv(tmp_path / "variables.csv") == found
+    median = read_off(fit_signals([0.65, 0, 0], max_fdr=None)[0])
+    assert {variable.q_value for variable in median} == {None}
+    for found in (median, read_off(selector)):
+        (tmp_path / "variables.csv").write_text(to_csv(found))
+        assert from_csv(tmp_path / "variables.csv") == found
     by_name = {variable.name: variable for variable in found}
     assert by_name["c0"].q_value == pytest.approx(selector.q_values_[0], abs=1e-6)
     assert by_name["c0"].claim == by_name["c2"].claim is not None
     assert by_name["c3"].claim is None
     assert by_name["c3"].group == "pair"
-
-
-def test_the_median_model_leaves_cells_empty(tmp_path):
-    found = read_off(fit_signals([0.65, 0, 0], max_fdr=None)[0])
-    assert {variable.q_value for variable in found} == {None}
-    (tmp_path / "variables.csv").write_text(to_csv(found))
-    assert from_csv(tmp_path / "variables.csv") == found
 
 
 def test_streams_have_two_columns_more(selector, tmp_path):
