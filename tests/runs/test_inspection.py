@@ -162,16 +162,19 @@ def test_a_misspelt_name(item):
         expand([item], NAMES, "--exclude", "t.csv")
 
 
-def test_groups_take_patterns(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("\ufeffcolumn,group\ngene_*,genes\n", {"genes": ["gene_1", "gene_2"]}),
+        ("column,group\ngene_1,genes\nid,\ngene_2, \n", {"genes": ["gene_1"]}),  # in none
+        ('column,group\n"two\nlines",g\r\n"form\x0cfeed",g\n',
+         {"g": ["two\nlines", "form\x0cfeed"]}),
+    ],
+)  # fmt: skip
+def test_groups_of_a_csv(text, groups, tmp_path):
     path = tmp_path / "groups.csv"
-    path.write_text("\ufeffcolumn,group\ngene_*,genes\n", encoding="utf-8")
-    assert read_groups(path, NAMES) == {"genes": ["gene_1", "gene_2"]}
+    path.write_text(text, encoding="utf-8")
+    assert read_groups(path, [*NAMES, "two\nlines", "form\x0cfeed"]) == groups
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(RunError, match="no UTF-8 text"):
         read_groups(path, NAMES)
-
-
-def test_an_empty_cell_is_no_group(tmp_path):
-    path = tmp_path / "groups.csv"
-    path.write_text("column,group\ngene_1,genes\nid,\ngene_2, \n")
-    assert read_groups(path, NAMES) == {"genes": ["gene_1"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -201,7 +202,7 @@ def read_groups(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
         pairs = [(label, member) for label, members in read.items() for member in members]
     else:
         try:
-            rows = [row for row in csv.reader(text.splitlines()) if row]
+            rows = [row for row in csv.reader(io.StringIO(text)) if row]
         except csv.Error as error:
             raise RunError(f"{where} cannot be read as CSV: {error}; mend the file") from None
         if not rows or [cell.strip().lower() for cell in rows[0]] != ["column", "group"]:
