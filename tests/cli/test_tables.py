@@ -408,6 +408,14 @@ def test_a_run_for_each_part(answer, tvs, failure, here):
     assert "did you mean 'Segment'?" in failure(*by[:-1], "segment")
 
 
+def test_every_part_has_a_folder(answer, here):
+    """Whatever its value is written with."""
+    path = write(here / "t.csv", changed(Land=["A/b", "A b", "Ä"] * 40))
+    parts = answer("select", path, "-t", "y", *QUICK, "--by", "Land", "--out", "run")["parts"]
+    folders = {part["value"]: part["run"] for part in parts}
+    assert folders == {"A b": "run-A_b-1", "A/b": "run-A_b-2", "Ä": "run-Ä"}
+
+
 @pytest.fixture
 def visits(here):
     return write(here / "visits.csv", VISITS)

@@ -171,10 +171,12 @@ def select(options: Options, terminal: Terminal) -> int:
     from tvselect.runs.plan import FileOptions
 
     parts = parts_by(_given(options, FileOptions), options.by, options.where)
+    names = [re.sub(r"[^\w.-]+", "_", part.label)[:60] for part in parts]
     found = []
-    for part in parts:
+    for number, (part, name) in enumerate(zip(parts, names, strict=True), start=1):
         terminal.say(f"{options.by} = {part.label} ({counted(part.n_rows, 'row')}):")
-        out = options.out and f"{options.out}-{re.sub(r'[^A-Za-z0-9_.-]+', '_', part.label)[:60]}"
+        more = f"-{number}" if names.count(name) > 1 else ""
+        out = options.out and f"{options.out}-{name}{more}"
         mine = copy(options)
         mine.by, mine.where, mine.out = None, part.where, out
         mine.exclude = [*options.exclude, options.by]
