@@ -123,7 +123,7 @@ class TestSelect:
             ("--max-fdr 0.05", {"max_fdr": 0.05, "n_decoys": 100}),  # a stricter one takes more
             ("--max-fdr none", {"max_fdr": None, "n_decoys": 0, "expected_false": None,
                                 "highest_decoy": None, "q_values": {None}}),
-            ("--max-fdr none --decoys shuffled", {"max_fdr": None, "n_decoys": 50}),
+            ("--max-fdr none --decoys knockoffs", {"max_fdr": None, "n_decoys": 50}),
             ("--patience 5", {"stop_reason": StopReason.PATIENCE}),
             ("--exclude n*,b", {"selected": ["a"], "left_out": {"n1", "n2", "n3", "b"}}),
         ],

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +171,7 @@ def resume(
 
 
 def measure(
-    what: Literal["worth", "stability"],
+    what: str,
     n: int,
     folder: RunFolder,
     place: Place,
@@ -180,7 +180,7 @@ def measure(
     table: str | None = None,
     jobs: int | None = None,
 ) -> Worth | Stability:
-    """Score predictions of rows held back in ``n`` parts, or search again with ``n`` other seeds.
+    """The "worth" of a run by ``n`` folds of the rows, or its "stability" over ``n`` other seeds.
 
     What is found is added to the findings and the report. ``announce`` is called with the seconds
     that it may take, once the table has been read; ``table`` is where that is now.
@@ -212,16 +212,17 @@ def measure(
         seed, seconds = settings.seed, max(findings.seconds, run.seconds)
         found: Worth | Stability
         if what == "worth":
-            n_rows = len(rows[1])
-            refuse_folds(n_rows, n)
-            announce(expected_seconds(seconds, n_rows, n))
-            how = dict(n_folds=n, random_state=seed, verbose=place.verbose)
-            found = held_out_worth(selector, *rows, **how, **plan.told)
+            X, y = rows
+            refuse_folds(len(y), n)
+            announce(expected_seconds(seconds, len(y), n))
+            told: dict[str, Any] = {**plan.told, "verbose": place.verbose}
+            found = held_out_worth(selector, X, y, n_folds=n, random_state=seed, **told)
         else:
             announce(n * seconds)
             seeds = draw_seeds(n, seed)
             found = refit(selector, lambda again: _fit(again, rows, plan), seeds, place.verbose)
-        findings = replace(findings, **{what: found})
+        measured: dict[str, Any] = {what: found}
+        findings = replace(findings, **measured)
         write_text(folder.findings, findings.to_json())
         if folder.report.exists():
             folder.render(findings)
@@ -317,7 +318,8 @@ def _play(run: RunRecord, folder: RunFolder, files: TableFiles, table: Any, plac
             folder.interactions.unlink(missing_ok=True)
             if result.interactions:
                 write_text(folder.interactions, pairs_to_csv(result.interactions))
-            write_report(result, *(sample(plan, files) if plan.stream else rows), place.with_page)
+            X, y = sample(plan, files) if plan.stream else rows
+            write_report(result, X, y, place.with_page)
         except RunError as error:
             about_report.append(str(error))
         except Exception as error:  # what was found is worth more than its page
