@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from tests.decoyed import fit_chances, fit_heights, fit_signals, stream_heights
+from tests.decoyed import Marginal, fit_chances, fit_heights, fit_signals, stream_heights
 from tvselect import LassoReward, Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.engine import StopReason
 from tvselect.report import About, gather, render
@@ -52,7 +52,7 @@ def test_groups_are_told_by_a_column_or_given_again_or_missed():
     frame = pl.DataFrame(rng.random((120, 3)), schema=list("abc"))
     donors = [f"d{k % 20}" for k in range(120)]
     y = frame["a"].to_numpy() + 0.1 * rng.normal(size=120)
-    selector = ThompsonSelector(LassoReward(), n_plays=20, random_state=0)
+    selector = ThompsonSelector(Marginal(), n_plays=20, random_state=0)
     named = frame.with_columns(pl.Series("donor", donors))
     by_name = gather(selector.fit(named, y, groups="donor"), named, y)
     assert (by_name.asked.groups, by_name.asked.n_groups) == ("donor", 20)

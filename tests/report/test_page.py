@@ -16,11 +16,18 @@ import pytest
 from matplotlib import pyplot
 from numpy.testing import assert_allclose
 
-from tests.decoyed import fit_chances, fit_heights, fit_signals, pay_likeness, stream_heights
+from tests.decoyed import (
+    Marginal,
+    fit_chances,
+    fit_heights,
+    fit_signals,
+    pay_likeness,
+    stream_heights,
+)
 from tests.report.conftest import HOSTILE
 from tests.selectors.streams import SIGNALS, make_data, parts
 from tests.selectors.streams import selector as stream
-from tvselect import PValueReward, ThompsonSelector
+from tvselect import ThompsonSelector
 from tvselect.cli import main
 from tvselect.report import About, Findings, gather, plot_run, render, write_report
 from tvselect.report.charts import draw_charts
@@ -403,13 +410,13 @@ def test_every_kind_is_written_the_same_twice(joint, kind, suffix, words, tmp_pa
 
 def test_evidence_of_a_stream():
     X, y = make_data()
-    fitted = stream(PValueReward(alpha=0.1), decoys="shuffled", n_rounds=2).fit(X, y)
+    fitted = stream(Marginal(alpha=0.1), decoys="shuffled", n_rounds=2).fit(X, y)
     found = gather(fitted)
     lines = [variable.evidence for variable in found.of_role("selected")]
     selected = [fitted.e_values_[int(v.name[1:])] for v in found.of_role("selected")]
     assert_allclose(np.exp([line[-1] for line in lines]), selected, rtol=1e-3)
     assert_allclose([line[0] for line in lines], np.log(0.5), atol=1e-3)  # half is for the table
-    by_parts = stream(PValueReward(alpha=0.1), decoys="shuffled")
+    by_parts = stream(Marginal(alpha=0.1), decoys="shuffled")
     for number, part in enumerate(parts(X, y), 1):
         e_values = by_parts.partial_fit(*part).e_values_[SIGNALS]
         assert_allclose([line[number] for line in lines], np.log(e_values / 2), atol=1e-3)
