@@ -98,12 +98,13 @@ def _fill(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        count=lambda number: "" if number is None else f"{number:,}",
+        at=lambda values, places: [values[place] for place in places],
+        count="{:,}".format,
         two="{:.2f}".format,
-        short="{:.4g}".format,
+        short=lambda number: "" if number is None else f"{number:.4g}",
         plural=plural,
         percent=percent,
-        level=level,
+        level=lambda q_value: "" if q_value is None else level(q_value),
         listed=partial(listed, quoted=False),
         sha256=lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     )
