@@ -14,6 +14,7 @@ from tvselect.words import readable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
     from matplotlib.text import Text
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -84,6 +85,17 @@ def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
             return
 
 
+def draw_lines(
+    ax: Axes, steps: ArrayLike, paths: NDArray[np.float64], palette: Sequence[str]
+) -> list[Line2D]:
+    """Lines (steps, lines) that look different, each in a group of its own in an SVG."""
+    drawn = []
+    for i, path in enumerate(paths.T):
+        colour, dashes = look(i, palette)
+        drawn += ax.plot(steps, path, color=colour, ls=dashes, lw=1.6, gid=f"line-{i}")
+    return drawn
+
+
 def look(i: int, palette: Sequence[str] = COLOURS) -> tuple[str, Any]:
     """Colour and dashes of the i-th line; 28 look different, of a palette of 5 colours 20."""
     return palette[i % len(palette)], DASHES[i // len(palette) % len(DASHES)]
@@ -106,7 +118,7 @@ def nudge_apart(heights: ArrayLike, gap: float, top: float = 1.0) -> NDArray[np.
 
 
 def label_ends(
-    ax: Axes, names: Sequence[str], ends: NDArray[np.float64], colours: Sequence[str]
+    ax: Axes, names: Sequence[str], ends: NDArray[np.float64], lines: Sequence[Line2D]
 ) -> list[Text]:
     """Write names beside the ends of lines, where y is in [0, 1]; without room, of the highest."""
     inches = ax.get_window_extent().height / ax.figure.get_dpi()
@@ -122,20 +134,21 @@ def label_ends(
     beside = ax.transAxes
     labels: list[Text] = []
     for i, height in zip(shown.tolist(), heights, strict=True):
+        colour = lines[i].get_color()
         label = ax.annotate(
             readable(names[i], 24),
             xy=(1.005, ends[i]),
             xycoords=beside,
             xytext=(1.035, height),
             textcoords=beside,
-            color=colours[i],
+            color=colour,
             fontsize=FONT_SIZE,
             va="center_baseline",
             parse_math=False,
             annotation_clip=False,
             gid=f"label-{i}",
             arrowprops=dict(
-                arrowstyle="-", color=colours[i], lw=0.7, shrinkA=1, shrinkB=0, relpos=(0, 0.5)
+                arrowstyle="-", color=colour, lw=0.7, shrinkA=1, shrinkB=0, relpos=(0, 0.5)
             ),
         )
         assert label.arrow_patch is not None

@@ -182,16 +182,9 @@ class SelectionPathDisplay:
         self.figure_, self.ax_ = canvas.axes_on(ax)
         plays = np.arange(len(data.paths)) if data.steps is None else data.steps
         self._draw_others(plays)
-        looks = [
-            canvas.look(i, canvas.DEEP if data.n_decoys else canvas.COLOURS)
-            for i in range(len(data.names))
-        ]
-        self.lines_ = []
-        for i, (colour, dashes) in enumerate(looks):
-            self.lines_ += self.ax_.plot(
-                plays, data.paths[:, i], color=colour, ls=dashes, lw=1.6, gid=f"line-{i}"
-            )
-        self._draw_thresholds([colour for colour, _ in looks])
+        palette = canvas.DEEP if data.n_decoys else canvas.COLOURS
+        self.lines_ = canvas.draw_lines(self.ax_, plays, data.paths, palette)
+        self._draw_thresholds()
         if data.burn_in:
             self.ax_.axvline(
                 data.burn_in, color=canvas.DARK, ls=(0, (1, 2)), lw=1, label="end of burn-in"
@@ -200,9 +193,7 @@ class SelectionPathDisplay:
         self.ax_.set(xlim=(0, last), ylim=(0, 1), xlabel=data.unit, ylabel="selection rate")
         canvas.clean(self.ax_)
         canvas.legend_above(self.ax_)
-        self.labels_ = canvas.label_ends(
-            self.ax_, data.names, data.paths[-1], [colour for colour, _ in looks]
-        )
+        self.labels_ = canvas.label_ends(self.ax_, data.names, data.paths[-1], self.lines_)
         return self
 
     def _draw_others(self, plays: NDArray[np.int64]) -> None:
@@ -239,16 +230,16 @@ class SelectionPathDisplay:
             self.ax_.plot([], [], color=style["color"], lw=1, label=label)
         return lines
 
-    def _draw_thresholds(self, colours: list[str]) -> None:
+    def _draw_thresholds(self) -> None:
         """One for all, or where they differ, one for each highlighted arm."""
         threshold = self.data.threshold
         if not threshold.ndim:
             label = f"threshold {float(threshold):.3g}"
             self.ax_.axhline(float(threshold), color=canvas.DARK, ls=(0, (4, 3)), lw=1, label=label)
             return
-        for i, (height, colour) in enumerate(zip(threshold, colours, strict=True)):
-            label = "threshold" if i == 0 else "_"
-            self.ax_.axhline(height, color=colour, ls=(0, (4, 3)), lw=0.8, label=label)
+        for i, (height, line) in enumerate(zip(threshold, self.lines_, strict=True)):
+            style = dict[str, Any](color=line.get_color(), ls=(0, (4, 3)), lw=0.8)
+            self.ax_.axhline(height, label="_" if i else "threshold", **style)
 
 
 def _counts(shown: int, total: int) -> str:
@@ -336,20 +327,18 @@ def plot_evidence(
     needed: Sequence[float],
     ax: Axes,
 ) -> None:
-    """Draw logs of e-values (variables, steps) on a log scale, with the one ``needed`` to pass.
+    """Draw logs of e-values (steps, variables) on a log scale, with the one ``needed`` to pass.
 
     Lines that go far beyond it, or below 1/10, leave the picture.
     """
     low, most = np.log(0.1), max(needed)
     high = float(np.clip(np.max(selected, initial=0.0) + 1.0, most + 2.0, 2.0 * most + 2.0))
     style: dict[str, Any] = dict(color=canvas.LIGHT, lw=0.7, zorder=1)
-    for k, line in enumerate(others):
-        label = f"not selected ({len(others)} drawn)" if k == 0 else "_"
+    for k, line in enumerate(others.T):
+        label = f"not selected ({others.shape[1]} drawn)" if k == 0 else "_"
         ax.plot(steps, np.exp(np.maximum(line, low)), label=label, gid=f"other-{k}", **style)
-    looks = [canvas.look(k, canvas.DEEP) for k in range(len(names))]
-    for k, (colour, dashes) in enumerate(looks):
-        line = np.clip(selected[k], low, high)
-        ax.plot(steps, np.exp(line), color=colour, ls=dashes, lw=1.6, gid=f"line-{k}")
+    shown = np.clip(selected, low, high)
+    lines = canvas.draw_lines(ax, steps, np.exp(shown), canvas.DEEP)
     passing = np.exp(needed)
     label = f"to pass: {passing[0]:,.0f} for the first, {passing[-1]:,.0f} in the end"
     ax.step(steps, passing, where="post", color=canvas.DARK, ls=(0, (4, 3)), lw=1, label=label)
@@ -358,5 +347,4 @@ def plot_evidence(
     ax.locator_params(axis="x", integer=True)
     canvas.clean(ax)
     canvas.legend_above(ax)
-    ends = (np.clip(selected[:, -1], low, high) - low) / (high - low)
-    canvas.label_ends(ax, names, ends, [colour for colour, _ in looks])
+    canvas.label_ends(ax, names, (shown[-1] - low) / (high - low), lines)

@@ -223,7 +223,7 @@ def _sketches(findings: Findings) -> Iterator[Sketch]:
         words = f"With how many seeds each of {counted(n, 'column')} is selected."
         yield Sketch("stability", _of_rows(n), words, partial(_shares, findings), "stability")
     if findings.variables and findings.n_plays:
-        words = sentences.describe_trajectories(findings)
+        words = sentences.describe_lines(findings)
         yield Sketch("trajectories", (WIDTH, 4.2), words, partial(_trajectories, findings))
         n = min(len(findings.variables), MOST_LEADING)
         words = (
@@ -234,7 +234,7 @@ def _sketches(findings: Findings) -> Iterator[Sketch]:
         sizes = partial(_sizes, findings)
         yield Sketch("sizes", (WIDTH, 2.8), sentences.describe_sizes(findings), sizes)
     if findings.needed and findings.n_plays:
-        words = sentences.describe_evidence(findings)
+        words = sentences.describe_lines(findings, evidence=True)
         draw = partial(_evidence, findings)
         yield Sketch("evidence", (WIDTH, 4.2), words, draw, "evidence")
 
@@ -256,34 +256,25 @@ def _draw(sketch: Sketch, matplotlib: Any) -> tuple[str, Tips]:
 
 
 def _evidence(findings: Findings, ax: Axes) -> Tips:
-    def paths(variables: Sequence[ReportedVariable]) -> NDArray[np.float64]:
-        lines = [variable.evidence for variable in variables]
-        return np.array(lines).reshape(-1, len(findings.steps))
-
     selected, others = findings.of_role("selected"), findings.of_role("unselected")
     others = tuple(sorted(others, key=lambda v: -v.evidence[-1])[:MOST_LEADING])
     names = [variable.name for variable in selected]
-    plot_evidence(findings.steps, names, paths(selected), paths(others), findings.needed, ax)
-    tips: Tips = {f"line-{k}": [_tip_of(variable)] for k, variable in enumerate(selected)}
-    return tips | {f"other-{k}": [_tip_of(variable)] for k, variable in enumerate(others)}
+    lines = [_paths(findings, variables, "evidence") for variables in (selected, others)]
+    plot_evidence(findings.steps, names, *lines, findings.needed, ax)
+    return _tips_of("line", selected) | _tips_of("other", others)
 
 
 def _trajectories(findings: Findings, ax: Axes) -> Tips:
     selected, others, decoys = map(findings.of_role, ROLES)
-
-    def paths(variables: Sequence[ReportedVariable]) -> NDArray[np.float64]:
-        values = np.array([variable.path for variable in variables])
-        return values.reshape(-1, len(findings.steps)).T
-
     thresholds = np.array([variable.threshold for variable in findings.variables])
     is_one = (thresholds == thresholds[0]).all()
     data = SelectionPaths(
         names=tuple(variable.name for variable in selected),
-        paths=paths(selected),
+        paths=_paths(findings, selected),
         threshold=thresholds[0] if is_one else thresholds[: len(selected)],
-        background=paths(others),
+        background=_paths(findings, others),
         n_others=findings.n_variables - len(selected),
-        decoys=paths(decoys),
+        decoys=_paths(findings, decoys),
         n_decoys=findings.control.n_decoys,
         n_decoys_above=findings.control.n_above,
         unit=findings.unit,
@@ -294,10 +285,9 @@ def _trajectories(findings: Findings, ax: Axes) -> Tips:
     ax.xaxis.set_gid("axis-x")
     ax.yaxis.set_gid("axis-y")
     display.background_.set_rasterized(False)
-    tips: Tips = {f"line-{i}": [_tip_of(variable)] for i, variable in enumerate(selected)}
-    tips["other-lines"] = [_tip_of(variable) for variable in others]
-    tips["decoy-lines"] = [_tip_of(variable) for variable in decoys]
-    return tips
+    return _tips_of("line", selected) | {
+        "other-lines": list(map(_tip_of, others)), "decoy-lines": list(map(_tip_of, decoys)),
+    }  # fmt: skip
 
 
 def _leading(findings: Findings, ax: Axes) -> Tips:
@@ -385,6 +375,19 @@ def _joint(pair: ReportedInteraction, heat_map: HeatMap, findings: Findings, ax:
             for across, value in zip(heat_map.first.ticks, row, strict=True)
         ]
     }
+
+
+def _paths(
+    findings: Findings, variables: Sequence[ReportedVariable], field: str = "path"
+) -> NDArray[np.float64]:
+    """Values of some variables at all steps (steps, variables), also of none."""
+    lines = [getattr(variable, field) for variable in variables]
+    return np.array(lines, dtype=np.float64).reshape(-1, len(findings.steps)).T
+
+
+def _tips_of(kind: str, variables: Sequence[ReportedVariable]) -> Tips:
+    """Of lines that are groups of their own."""
+    return {f"{kind}-{k}": [_tip_of(variable)] for k, variable in enumerate(variables)}
 
 
 def _tip_of(variable: ReportedVariable) -> tuple[str, ...]:

@@ -94,26 +94,18 @@ def describe_nothing(control: Control, best: Best | None, n_rows: int | None) ->
     return said
 
 
-def describe_trajectories(findings: Findings) -> str:
-    """The chart of trajectories in words."""
-    shown = findings.of_role("selected")
-    ends = ", ".join(f"{variable.name} {variable.selection_rate:.2f}" for variable in shown[:5])
-    where = f"The selected ones end at: {ends}." if shown else "None is selected."
-    return (
-        f"Lines of the selection rate of {len(findings.variables)} variables over "
-        f"{counted(findings.n_plays, findings.unit)}. {where} The table below has the numbers."
-    )
-
-
-def describe_evidence(findings: Findings) -> str:
-    """The chart of evidence in words."""
-    shown = findings.of_role("selected")
-    ends = ", ".join(f"{v.name} {v.e_value or 0.0:,.3g}" for v in shown[:5])
-    where = f"The selected ones end at: {ends}." if shown else "None is selected."
-    return (
-        f"Lines of the evidence (e-values) over {counted(findings.n_plays, findings.unit)}, on a "
-        f"log scale, and the line to pass. {where} The table below has the numbers."
-    )
+def describe_lines(findings: Findings, *, evidence: bool = False) -> str:
+    """The chart of trajectories, or of evidence, in words."""
+    over = f"over {counted(findings.n_plays, findings.unit)}"
+    shown = findings.of_role("selected")[:5]
+    if evidence:
+        what = f"the evidence (e-values) {over}, on a log scale, and the line to pass"
+        ends = [f"{v.name} {v.e_value or 0.0:,.3g}" for v in shown]
+    else:
+        what = f"the selection rate of {len(findings.variables)} variables {over}"
+        ends = [f"{v.name} {v.selection_rate:.2f}" for v in shown]
+    where = f"The selected ones end at: {', '.join(ends)}." if shown else "None is selected."
+    return f"Lines of {what}. {where} The table below has the numbers."
 
 
 def describe_sizes(findings: Findings) -> str:
