@@ -50,6 +50,16 @@ def test_no_findings(text, message):
         Findings.from_json(text)
 
 
+def summary(n_rows, counts):
+    return {"n_rows": n_rows, "mean": None, "quartiles": [], "counts": counts}
+
+
+WORTH = {"score": "R2", "selected": [], "all": [], "none": [], "n_selected": [], "n_rows": 9,
+         "seconds": 1.0}  # fmt: skip
+STABILITY = {"seeds": [], "names": [], "shares": [], "selection_rates": [], "jaccard": 1.0,
+             "n_selected": [], "seconds": 1.0}  # fmt: skip
+
+
 def pair(first, second, mean):
     scales = [{"labels": [], "at": at} for at in (first, second)]
     heat_map = {"first": scales[0], "second": scales[1], "mean": mean}
@@ -77,6 +87,12 @@ def shape(at, mean):
         (["variables", 0, "colour"], "red", r"variables\[0\]\.colour is not known"),
         (["played"], [], "one value per step"),
         (["steps"], [], "one value per step"),
+        (["needed"], [1.0], "one value per step"),
+        (["summary"], summary(9, [9]), "each class must have its number of rows"),
+        (["summary"], summary(9, []), "lacks its rows, mean or quartiles"),
+        (["worth"], {**WORTH, "score": "R3"}, r"worth\.score is 'R3', not one of"),
+        (["worth"], WORTH, "one or more folds"),
+        (["stability"], STABILITY, "one or more seeds"),
         (["dependence"], [shape([1], [])], "the dependence on 'x' has uneven lengths"),
         (["dependence"], [shape([], [])], "the dependence on 'x' has uneven lengths"),
         (["interactions"], [pair([0, 1], [0], [[1]])], "a heat map has uneven lengths"),

@@ -30,10 +30,16 @@ from tvselect.words import column_name, counted
 
 N_TREES, N_ITERATIONS, MOST_CELLS = 50, 2000, 20_000_000
 SMALLEST_CHANCE, BLOCK = 1e-6, 500
+Score = Literal["R2", "AUC", "concordance", "log-loss"]
 HeldBack = Literal["Rows", "Whole groups of rows", "Stretches of time"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-SCORES = {"gaussian": "R2", "counts": "R2", "probit": "AUC", "classes": "log-loss"}
+SCORES: dict[str, Score] = {
+    "gaussian": "R2",
+    "counts": "R2",
+    "probit": "AUC",
+    "classes": "log-loss",
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Worth:
 
     #: "R2" (numbers, counts), "AUC" (two classes), "concordance" (grades, survival times) or
     #: "log-loss" (three or more classes; here less is better).
-    score: str
+    score: Score
     selected: tuple[float, ...]  #: With what the other folds select, and those always included
     all: tuple[float, ...]  #: With all columns; empty for tables of more than 20 million cells
     none: tuple[float, ...]  #: Without columns
@@ -51,6 +57,10 @@ class Worth:
     seconds: float  #: Time that it took
     always: tuple[float, ...] = ()  #: With those always included alone; empty if there are none
     held_back: HeldBack = "Rows"  #: What a fold is made of
+
+    def __post_init__(self) -> None:
+        if not self.n_selected:
+            raise ValueError("there must be a score for each of one or more folds")
 
     def __str__(self) -> str:
         """One line for each kind of columns."""
@@ -134,7 +144,7 @@ def held_out_worth(
     n_folds = int(check_scalar(n_folds, "n_folds", Integral, min_val=2))
     rng = as_generator(random_state)
     fold_of = _folds(outcome, n_folds, blocks, rng)
-    scores: dict[str, list[float]] = {"selected": [], "all": [], "none": [], "always": []}
+    scores: dict[str, list[float]] = {"selected": [], "all": [], "none": []}
     n_selected = []
     for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
         rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
@@ -148,7 +158,9 @@ def held_out_worth(
         again = fitted_again(selector, fit, int(rng.integers(2**32)))
         always = again.result_.arm_of_feature < 0
         n_selected.append(int(np.count_nonzero(again.support_ & ~always)))
-        chosen = {"selected": again.support_, "always": always}
+        chosen = {"selected": again.support_}
+        if always.any():
+            chosen["always"] = always
         if n_rows * n_columns <= MOST_CELLS:
             chosen["all"] = np.ones_like(always)
         chosen["none"] = np.zeros_like(always)
@@ -156,9 +168,7 @@ def held_out_worth(
             columns = np.flatnonzero(which[features.feature_of])
             about = features.X, outcome, rest, held_out, columns
             predicted = _predictions(*about, told.get("groups"), rng)
-            scores[kind].append(score(outcome.rows(held_out), predicted))
-    if not always.any():
-        scores["always"] = []
+            scores.setdefault(kind, []).append(score(outcome.rows(held_out), predicted))
     held_back: HeldBack = "Rows"
     if blocks is not None:
         held_back = "Whole groups of rows" if blocks.moves_groups else "Stretches of time"
@@ -304,6 +314,8 @@ class Stability:
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.shares) == len(self.selection_rates):
             raise ValueError("each column must have a share of the seeds and a selection rate")
+        if not self.n_selected:
+            raise ValueError("there must be columns selected with each of one or more seeds")
 
     def __str__(self) -> str:
         """A line for each column, then the Jaccard index."""

@@ -198,6 +198,9 @@ class Findings:
 
     def __post_init__(self) -> None:
         paths = [self.played, self.rewarded, *(variable.path for variable in self.variables)]
+        if self.needed:
+            own = (variable.evidence for variable in self.variables if variable.role != "decoy")
+            paths += [self.needed, *own]
         if not self.steps or any(len(path) != len(self.steps) for path in paths):
             raise ValueError("paths and sizes must have one value per step")
         for shape in self.dependence:
@@ -210,8 +213,13 @@ class Findings:
         for group in self.resemblances:
             if not group.alike:
                 raise ValueError(f"{group.variable!r} has no look-alike")
-        if self.classes and self.summary and len(self.summary.counts) != len(self.classes):
-            raise ValueError("each class must have its number of rows")
+        if (summary := self.summary) is not None:
+            n_counts = 2 if self.outcome == "survival times" else len(self.classes)
+            if len(summary.counts) != n_counts:
+                raise ValueError("each class must have its number of rows")
+            has_mean = summary.mean is not None and len(summary.quartiles) == 2
+            if summary.n_rows < 1 or not (n_counts or has_mean):
+                raise ValueError("the summary of the outcome lacks its rows, mean or quartiles")
         has_labels = self.outcome in ("two classes", "classes", "grades")
         if has_labels != bool(self.classes) or (self.outcome == "two classes") != (
             len(self.classes) == 2 and self.outcome != "grades"
