@@ -438,15 +438,8 @@ MOST_ALIKE = 5
 ALIKE = 0.5
 
 
-class Match(NamedTuple):
-    """A column and its rank correlation with another."""
-
-    column: int
-    correlation: float
-
-
-def find_lookalikes(table: Table, columns: Ints, candidates: Ints) -> list[list[Match]]:
-    """For each column up to five candidates with a Spearman correlation of 0.5, best first."""
+def find_lookalikes(table: Table, columns: Ints, candidates: Ints) -> list[list[tuple[int, float]]]:
+    """For each column up to five candidates with their Spearman correlations of 0.5 or more."""
 
     def ranks(columns: Ints) -> Floats:
         return centred_ranks(np.ascontiguousarray(table.numbers(columns).T, dtype=np.float64))
@@ -458,10 +451,10 @@ def find_lookalikes(table: Table, columns: Ints, candidates: Ints) -> list[list[
     for block in in_blocks(candidates.size, table.n_rows):
         correlations[is_number, block] = ranked @ ranks(candidates[block]).T
 
-    def matches(row: Floats) -> list[Match]:
+    def matches(row: Floats) -> list[tuple[int, float]]:
         best = np.argsort(-np.abs(row), kind="stable")[:MOST_ALIKE]
         return [
-            Match(int(candidates[place]), round(float(np.clip(row[place], -1, 1)), 12))
+            (int(candidates[place]), round(float(np.clip(row[place], -1, 1)), 12))
             for place in best[np.abs(row[best]) >= ALIKE]
         ]
 

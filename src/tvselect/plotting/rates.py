@@ -153,16 +153,15 @@ def plot_runs(
     names: Sequence[str], rates: Sequence[Sequence[float | None]], selected: Any, ax: Axes
 ) -> None:
     """Draw the selection rates of variables (the highest on top) in several runs, side by side."""
-    heights, runs = np.arange(len(names)), len(rates[0])
+    at, runs = np.array(rates, dtype=np.float64).T, len(rates[0])
     shift = np.linspace(-0.25, 0.25, runs) if runs > 1 else np.zeros(1)
-    for k in range(runs):
+    for k, chosen in enumerate(np.array(selected, dtype=np.bool_).T):
         colour, _ = canvas.look(k, canvas.DEEP)
-        known = [i for i, row in enumerate(rates) if row[k] is not None]
-        at = [(rates[i][k], heights[i] + shift[k], selected[i][k]) for i in known]
         for is_filled in (True, False):
-            points = [(x, y) for x, y, chosen in at if chosen == is_filled]
+            rows = np.flatnonzero((chosen == is_filled) & ~np.isnan(at[k]))
             ax.plot(
-                *zip(*points, strict=True) if points else ([], []),
+                at[k, rows],
+                rows + shift[k],
                 "o",
                 color=colour,
                 mfc=colour if is_filled else "white",
@@ -174,19 +173,6 @@ def plot_runs(
     ax.set(xlim=(0, 1), xlabel="selection rate; filled: selected")
     canvas.name_rows(ax, names)
     canvas.legend_above(ax, "right")
-
-
-def _draw_kind(
-    ax: Axes, kind: str, rows: NDArray[np.bool_], at: Floats, low: Floats, high: Floats, label: str
-) -> None:
-    """A point and a range for each of the ``rows`` of a kind."""
-    colour, fill, marker = LOOKS[kind]
-    heights, gid = np.flatnonzero(rows), kind.replace(" ", "-")
-    ax.hlines(heights, low[rows], high[rows], color=colour, lw=1.4, gid=f"{gid}-ranges")
-    ax.plot(
-        at[rows], heights, marker, color=colour, mfc=fill, ms=5.5, mew=1.2, label=label,
-        clip_on=False, gid=f"{gid}-points",
-    )  # fmt: skip
 
 
 class SelectionRateDisplay:
@@ -242,13 +228,17 @@ class SelectionRateDisplay:
         arms, n = self.arms, len(self.arms.names)
         self.figure_, self.ax_ = canvas.axes_on(ax, 6.5, 1.1 + 0.21 * n)
         heights = np.arange(n, dtype=np.float64)
-        for kind, rows in arms.kinds.items():
-            if rows.any():
-                shown = int(rows.sum())
+        for kind, is_kind in arms.kinds.items():
+            if shown := int(is_kind.sum()):
                 total = shown if self.counts is None else self.counts[kind]
                 counts = f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
-                low, high = arms.intervals.T
-                _draw_kind(self.ax_, kind, rows, arms.rates, low, high, f"{kind} ({counts})")
+                (colour, fill, marker), gid = LOOKS[kind], kind.replace(" ", "-")
+                rows, ends = np.flatnonzero(is_kind), arms.intervals[is_kind].T
+                self.ax_.hlines(rows, *ends, color=colour, lw=1.4, gid=f"{gid}-ranges")
+                self.ax_.plot(
+                    arms.rates[rows], rows, marker, color=colour, mfc=fill, ms=5.5, mew=1.2,
+                    label=f"{kind} ({counts})", clip_on=False, gid=f"{gid}-points",
+                )  # fmt: skip
         c = arms.threshold
         if (c == c[0]).all():
             label = f"threshold {c[0]:.3g}"

@@ -212,10 +212,8 @@ def joint_claims(fit: Selector) -> tuple[JointClaim, ...]:
     result = fit.result_
     found = []
     for claim in getattr(fit, "claims_", ()):
-        first_of_arm: dict[int, int] = {}
-        for column in claim.columns:
-            first_of_arm.setdefault(int(result.arm_of_feature[column]), column)
-        names = [variable_name(result, *pair) for pair in first_of_arm.items()]
+        arms = dict.fromkeys(result.arm_of_feature[list(claim.columns)].tolist())
+        names = [variable_name(result, arm) for arm in arms]
         if claim.shares:
             pairs = zip(claim.names, claim.shares, strict=True)
             names = [f"{name} ({share:.0%})" for name, share in pairs]
@@ -226,10 +224,15 @@ def joint_claims(fit: Selector) -> tuple[JointClaim, ...]:
     return tuple(found)
 
 
-def variable_name(result: SearchResult, arm: int, column: int) -> str:
+def variable_name(result: SearchResult, arm: int) -> str:
     """What an arm is called on a page: by its label, or by its first column."""
-    if arm in result.layout.labels:
-        return readable(result.layout.labels[arm], LONGEST_NAME) or f"(group {arm})"
+    layout = result.layout
+    if arm >= layout.n_candidates:
+        (original,), (copy,) = layout.origins(np.array([arm]))
+        return decoy_name(variable_name(result, int(original)), int(copy), layout.n_copies)
+    if arm in layout.labels:
+        return readable(layout.labels[arm], LONGEST_NAME) or f"(group {arm})"
+    column = int(np.argmax(layout.arm_of_feature == arm))
     return column_name(result.names[column], column)
 
 
@@ -244,7 +247,7 @@ def best_unselected(fit: Selector) -> Best | None:
         return None
     rates = result.means(arms=result.candidates)
     arm = int(np.lexsort([-rates, q, ~played])[0])
-    name = variable_name(result, arm, int(features[arm]))
+    name = variable_name(result, arm)
     return Best(name, float(rates[arm]), float(q[arm]), float(result.thresholds()[arm]))
 
 
@@ -301,15 +304,9 @@ def _variables(
         arm, column = int(drawn.arms[place]), int(drawn.features[place])
         is_decoy, is_selected = bool(drawn.decoys[place]), bool(drawn.selected[place])
         members = np.flatnonzero(result.arm_of_feature == arm)[: MOST_MEMBERS + 1]
-        if is_decoy:
-            (original,), (copy,) = result.layout.origins(drawn.arms[place : place + 1])
-            name = variable_name(result, int(original), column)
-            name = decoy_name(name, int(copy), result.layout.n_copies)
-        else:
-            name = variable_name(result, arm, column)
         low, high = drawn.intervals[place].tolist()
         yield findings.ReportedVariable(
-            name=name,
+            name=variable_name(result, arm),
             role="decoy" if is_decoy else "selected" if is_selected else "unselected",
             selection_rate=float(drawn.rates[place]),
             low=low,
