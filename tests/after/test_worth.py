@@ -71,25 +71,6 @@ def test_signals_predict_and_noise_does_not_and_the_selector_is_left_alone(table
     assert max(nothing.selected) < 0.2
 
 
-class Recorder(ThompsonSelector):
-    """Keeps the rows it was fitted to, by their first column."""
-
-    def fit(self, X, y):
-        self.rows.append(set(X[:, 0].tolist()))
-        return super().fit(X, y)
-
-
-def test_selection_is_made_again_in_every_fold_without_its_rows():
-    rng = np.random.default_rng(3)
-    X = np.column_stack([np.arange(60.0), rng.normal(size=60)])
-    recorder = Recorder(Marginal(), n_plays=30)
-    recorder.rows = []
-    held_out_worth(recorder, X, X[:, 1] + rng.normal(size=60), n_folds=4, random_state=0)
-    held_out = [set(range(60)) - rows for rows in recorder.rows]
-    assert [len(rows) for rows in held_out] == [15] * 4
-    assert set.union(*held_out) == set(range(60))
-
-
 def test_all_kinds_of_tables_give_the_same(table):
     X, y = table
     names = dict(zip("abcdef", X.T, strict=True))
@@ -119,20 +100,6 @@ def test_every_outcome_has_its_score(table, make, name):
     assert better < 0 if name == "log-loss" else better > 0
 
 
-@pytest.mark.parametrize(
-    ("n_folds", "label", "message"),
-    [
-        (50, None, "less than five for each of 50 folds"),
-        (1, None, "n_folds"),
-        (5, ["c", *("ab" * N)[: N - 1]], "'c' has a single row"),
-    ],
-)
-def test_bad_folds(table, n_folds, label, message):
-    X, y = table
-    with pytest.raises(ValueError, match=message):
-        held_out_worth(quick(), X, label or y, n_folds=n_folds)
-
-
 def donors(seed, n_donors=20, n_cells=10, n_genes=30):
     """Cells of donors: no gene has to do with a property of the donor."""
     rng = np.random.default_rng(seed)
@@ -155,41 +122,41 @@ def test_cells_of_donors_predict_each_other_and_not_those_of_other_donors():
     assert abs(np.mean([worth.selected for worth in by_groups]) - 0.5) < 0.1
 
 
-class Told(Recorder):
-    """Keeps what it was told of its rows, too."""
+class Told(ThompsonSelector):
+    """Keeps the rows that it is fitted to, by their first column, and what it is told of them."""
 
     def fit(self, X, y, groups=None, order=None):
         self.told.append((X[:, 0].astype(int), groups, order))
-        return ThompsonSelector.fit(self, X, y, groups=groups, order=order)
+        return super().fit(X, y, groups=groups, order=order)
 
 
+GROUPS, TIMES = (np.random.default_rng(seed).permutation(N) for seed in (1, 2))
+GROUPS = GROUPS % 20
+
+
+@pytest.mark.parametrize("told", [{}, {"groups": GROUPS}, {"order": TIMES}])
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_folds_cut_neither_groups_nor_time():
-    """Each fold is fitted with the groups and the order of its own rows."""
+def test_selection_is_made_again_in_every_fold_without_its_rows(told):
+    """Folds cut neither groups nor time; each is fitted with those of its own rows."""
     rng = np.random.default_rng(3)
-    n = 120
-    X = np.column_stack([np.arange(n), rng.normal(size=n)])
-    y, groups, times = rng.normal(size=n), rng.permutation(np.arange(n) % 20), rng.permutation(n)
-
-    def held_out_of(**told):
-        selector = Told(Marginal(), n_plays=5)
-        selector.told = []
-        held_out_worth(selector, X, y, n_folds=4, random_state=0, **told)
-        return selector.told, [np.setdiff1d(np.arange(n), rows) for rows, *_ in selector.told]
-
-    told, held_out = held_out_of(groups=groups)
-    assert sorted(np.concatenate(held_out)) == list(range(n))
-    for (rows, labels, order), out in zip(told, held_out, strict=True):
-        assert not set(groups[rows]) & set(groups[out])
-        assert [list(labels).index(one) for one in labels] == [
-            list(groups[rows]).index(one) for one in groups[rows]
-        ]
-        assert order is None
-    told, held_out = held_out_of(order=times)
-    for (rows, labels, order), out in zip(told, held_out, strict=True):
-        assert np.ptp(times[out]) == n // 4 - 1  # one stretch
-        assert np.array_equal(np.argsort(order), np.argsort(times[rows]))
-        assert labels is None
+    selector = Told(Marginal(), n_plays=5)
+    selector.told = []
+    X = np.column_stack([np.arange(N), rng.normal(size=N)])
+    held_out_worth(selector, X, rng.normal(size=N), n_folds=4, random_state=0, **told)
+    held_out = [np.setdiff1d(np.arange(N), rows) for rows, *_ in selector.told]
+    assert sorted(np.concatenate(held_out)) == list(range(N))
+    for (rows, groups, order), out in zip(selector.told, held_out, strict=True):
+        assert (groups is None, order is None) == ("groups" not in told, "order" not in told)
+        if groups is not None:
+            assert not set(GROUPS[rows]) & set(GROUPS[out])
+            assert [list(groups).index(one) for one in groups] == [
+                list(GROUPS[rows]).index(one) for one in GROUPS[rows]
+            ]
+        else:
+            assert out.size == N // 4
+        if order is not None:
+            assert np.ptp(TIMES[out]) == N // 4 - 1  # one stretch
+            assert np.array_equal(np.argsort(order), np.argsort(TIMES[rows]))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -210,13 +177,16 @@ def test_worth_takes_groups_from_the_column_that_the_fit_was_told_of(table):
 @pytest.mark.parametrize(
     ("y", "told", "message"),
     [
+        (None, {"n_folds": 50}, "less than five for each of 50 folds"),
+        (None, {"n_folds": 1}, "n_folds"),
+        (np.array(["c", *("ab" * N)[: N - 1]]), {}, "'c' has a single row"),
         (None, {"groups": np.arange(N) % 4}, "4 groups cannot be held back in 5 folds"),
         (np.repeat(["a", "b"], [N - 6, 6]), {"order": "rows"}, "class 'b' would be held back"),
         (np.repeat(["a", "b"], N // 2), {"order": "rows"}, "a single outcome"),
         (np.arange(N) % 5, {"groups": np.arange(N) % 5}, "a single outcome"),
     ],
 )
-def test_folds_of_blocks_that_cannot_be_scored(table, y, told, message):
+def test_folds_that_cannot_be_scored(table, y, told, message):
     X, numbers = table
     selector = quick(family="gaussian" if y is not None and y.dtype.kind == "i" else "auto")
     with pytest.raises(ValueError, match=message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,16 +22,6 @@ CHANCES = [0.95, 0.9, 0.1, 0.05, 0.05, 0.1]
 SIGNALS = [0.65, 0.6, 0, 0, 0, 0]
 
 
-def test_the_selected_are_highlighted_and_end_where_the_selector_says():
-    selector = fit(CHANCES)
-    found = selection_paths(selector)
-    assert (found.names, found.n_others, found.threshold) == (("c0", "c1"), 4, 0.5)
-    assert found.paths.shape == (61, 2)
-    assert (found.paths[0] == 0.5).all()
-    np.testing.assert_allclose(found.paths[-1], selector.selection_rates_[:2])
-    np.testing.assert_allclose(found.background[-1], selector.selection_rates_[2:])
-
-
 @pytest.mark.parametrize(
     ("highlight", "names"),
     [
@@ -40,11 +31,17 @@ def test_the_selected_are_highlighted_and_end_where_the_selector_says():
         (np.arange(6) == 3, ("c3",)),
         ("c3", ("c3",)),
         ([], ()),
+        (None, ("c0", "c1")),  # the selected
     ],
 )
-def test_names_indices_and_masks_are_highlighted_in_the_order_given(highlight, names):
-    found = selection_paths(fit(CHANCES), highlight=highlight)
-    assert (found.names, found.n_others) == (names, 6 - len(names))
+def test_what_is_highlighted_is_in_the_order_given_and_ends_at_its_rate(highlight, names):
+    selector = fit(CHANCES)
+    found = selection_paths(selector, highlight=highlight)
+    assert (found.names, found.n_others, found.threshold) == (names, 6 - len(names), 0.5)
+    assert (found.paths[0] == 0.5).all()
+    rates = dict(zip(selector.result_.names, selector.selection_rates_, strict=True))
+    np.testing.assert_allclose(found.paths[-1], [rates.pop(name) for name in names])
+    np.testing.assert_allclose(found.background[-1], list(rates.values()))
 
 
 @pytest.mark.parametrize(
@@ -91,16 +88,14 @@ def test_a_long_background_keeps_the_highest_and_the_same_sample():
     assert not np.array_equal(*paths)
 
 
-def test_thresholds_follow_the_cost():
-    assert selection_paths(fit(CHANCES, cost=0.3)).threshold == pytest.approx(0.821, abs=1e-3)
-    each = selection_paths(fit(CHANCES, cost=[0.6, 0.5, 0.5, 0.5, 0.5, 0.5]))
-    assert each.threshold.shape == (2,)
-    SelectionPathDisplay(each).plot().figure_.canvas.draw()
-
-
 def test_the_axes_handed_in_are_drawn_on():
+    """With a threshold for each line; dollars in names are not formulas."""
     figure, (left, right) = plt.subplots(1, 2)
-    display = SelectionPathDisplay.from_estimator(fit(CHANCES), ax=right)
+    names = [r"$\frac", r"a $b$ \alpha$", *"cdef"]
+    selector = fit(CHANCES, cost=[0.6, 0.5, 0.5, 0.5, 0.5, 0.5], names=names)
+    display = SelectionPathDisplay.from_estimator(selector, ax=right)
+    figure.canvas.draw()
+    assert display.data.threshold.shape == (2,)
     assert (display.ax_, display.figure_, len(left.lines)) == (right, figure, 0)
     assert (right.get_xlabel(), right.get_ylabel()) == ("play", "selection rate")
     assert right.get_ylim() == (0, 1)
@@ -121,6 +116,14 @@ def test_labels_do_not_overlap(n_signals, chance):
     assert all(below.y1 <= above.y0 for below, above in itertools.pairwise(boxes))
     texts = [label.get_text() for label in display.labels_]
     assert len(texts) == 8 if n_signals == 8 else texts[-1] == f"and {61 - len(texts)} more"
+
+
+@pytest.mark.parametrize("make", [fit, partial(stream_heights, discount=0.9)])
+def test_without_decoys_nothing_is_red(make):
+    display = SelectionPathDisplay.from_estimator(make(CHANCES))
+    assert (display.data.n_decoys, display.decoys_.get_segments()) == (0, [])
+    assert [line.get_color() for line in display.lines_] == list(COLOURS[:2])
+    assert "decoys" not in legend(display)
 
 
 def test_a_stream_is_drawn_over_its_batches_and_skipped_ones_are_flat():
@@ -188,16 +191,6 @@ def test_decoys_are_red_thin_and_between_the_others_and_the_highlighted():
     assert all(lightness(colour) <= lightness(RED) - 12 for colour in DEEP)
 
 
-@pytest.mark.parametrize("settings", [{}, {"discount": 0.9}])
-def test_without_decoys_nothing_is_red(settings):
-    for selector in (fit(CHANCES), stream_heights(CHANCES, **settings)):
-        display = SelectionPathDisplay.from_estimator(selector)
-        assert display.data.n_decoys == 0
-        assert not display.decoys_.get_segments()
-        assert [line.get_color() for line in display.lines_] == list(COLOURS[:2])
-        assert "decoys" not in legend(display)
-
-
 def test_the_legend_takes_more_rows_on_narrow_axes():
     selector = fit_heights(CHANCES)
     _, ax = plt.subplots(figsize=(3, 3))
@@ -205,11 +198,6 @@ def test_the_legend_takes_more_rows_on_narrow_axes():
     texts = ax.get_legend().get_texts()
     ax.figure.canvas.draw()
     assert len({round(text.get_window_extent().y0) for text in texts}) == 4
-
-
-def test_dollars_in_names_are_not_formulas():
-    selector = fit([0.95, 0.1], names=[r"$\frac", r"a $b$ \alpha$"])
-    SelectionPathDisplay.from_estimator(selector, highlight=[0, 1]).figure_.canvas.draw()
 
 
 def test_thousands_of_paths_are_drawn_in_a_moment():

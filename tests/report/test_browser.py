@@ -306,13 +306,6 @@ def test_printing_is_light_and_shows_no_tools(visit):
     assert browser.execute_cdp_cmd("Page.printToPDF", {})["data"]
 
 
-def test_charts_fit_when_the_window_changes(visit):
-    browser = visit("everyday")
-    set_size(browser, 500, 900)
-    box = "return document.querySelector('#trajectories').getBoundingClientRect().width"
-    wait_for(lambda: browser.execute_script(box) <= 500, seconds=5)
-
-
 def test_readable_without_scripts(browser, pages):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

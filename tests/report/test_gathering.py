@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from tests.decoyed import Marginal, fit_chances, fit_heights, fit_signals, stream_heights
+from tests.decoyed import Marginal, fit_chances, fit_signals
 from tvselect import LassoReward, Search, StreamingThompsonSelector, ThompsonSelector
 from tvselect.bandit.engine import StopReason
 from tvselect.report import About, gather, render
@@ -75,15 +75,18 @@ def test_path_of_one_chain_is_its_trajectory_and_a_long_one_is_thinned():
     assert found.variables[0].path == tuple(expected.round(4))
 
 
-def test_stream_with_decoys_and_skipped_batches():
-    selector = stream_heights([0.9, 0.2, 0.1], max_fdr=0.1, skipped=(3, 4), discount=0.9)
-    found = gather(selector)
-    assert (found.unit, found.n_plays, found.n_skipped) == ("batch", 40, 2)
-    assert (found.asked.n_rows, found.asked.fingerprint) == (None, None)
-    copies = found.control.n_copies
-    assert found.control.n_decoys == found.control.n_played == 3 * copies
-    names = {variable.name for variable in found.of_role("decoy")}
-    assert names <= {f"decoy {k} of c{j}" for k in range(1, copies + 1) for j in range(3)}
+def test_of_many_variables_and_names_a_few_are_shown():
+    found = gather(fit_chances(np.random.default_rng(0).random(400), n_plays=3)[0])
+    assert len(found.of_role("selected")) == len(found.variables) == MOST_DRAWN < found.n_selected
+    twins = [(0, j) for j in range(1, 30)]
+    (claim,) = joint_claims(fit_signals(np.r_[0.6, np.zeros(39)], twins=twins, max_fdr=None)[0])
+    assert (len(claim.variables), claim.n_variables) == (20, 30)
+    assert str(claim).endswith(" and 10 more")
+    names, groups = ["a\nb", "c", "d"], {"g\t": [1, 2]}
+    for variable in gather(fit_signals([0.6, 0, 0], names=names, feature_groups=groups)[0]).of_role(
+        "decoy"
+    ):
+        assert variable.name.endswith(("of a b (column 0)", "of g"))
 
 
 def test_decoys_and_q_values():
@@ -109,40 +112,6 @@ def test_decoys_and_q_values():
     assert best.selection_rate == selector.selection_rates_[rest]
 
 
-def test_decoys_without_a_limit():
-    selector = fit_heights([0.95, 0.9, 0.1])
-    found = control_of(selector)
-    assert (found.max_fdr, found.n_decoys, found.n_above) == (None, 30, 20)
-    assert found.expected_false == selector.expected_false_ > 1
-
-
-def test_names_of_decoys_are_fit_to_be_shown():
-    selector, _, _ = fit_signals(
-        [0.6, 0, 0], names=["a\nb", "c", "d"], feature_groups={"g\t": [1, 2]}
-    )
-    for variable in gather(selector).of_role("decoy"):
-        assert variable.name.endswith(("of a b (column 0)", "of g"))
-
-
-def test_evidence_of_a_stream():
-    selector, _, _ = fit_signals(SIGNALS)
-    selector.e_values_, selector.selected_since_ = np.arange(6.0), np.full(6, 7)
-    for variable in gather(selector).variables:
-        if variable.role == "decoy":
-            assert (variable.e_value, variable.selected_since) == (None, None)
-        else:
-            assert variable.e_value == int(variable.name[1:])
-            assert variable.selected_since == (7 if variable.role == "selected" else None)
-
-
-def test_nothing_is_a_result():
-    selector, X, y = fit_signals(np.zeros(6))
-    found = gather(selector, X, y)
-    assert (found.is_nothing, found.claims) == (True, ())
-    assert found.best.q_value > 0.1
-    assert not gather(fit_signals(np.zeros(6), max_fdr=None)[0]).is_nothing
-
-
 def test_twins_are_a_joint_claim_unless_they_are_one_group():
     settings = {"strengths": [0.6, 0.6, 0, 0, 0], "twins": [(0, 2)]}
     (claim,) = gather(fit_signals(**settings)[0]).claims
@@ -153,46 +122,6 @@ def test_twins_are_a_joint_claim_unless_they_are_one_group():
     selector, _, _ = fit_signals(**settings, feature_groups={"pair": ["c0", "c2"]})
     assert any(len(claim.columns) == 2 for claim in selector.claims_)
     assert joint_claims(selector) == ()
-
-
-def test_many_names_are_cut():
-    twins = [(0, j) for j in range(1, 30)]
-    (claim,) = joint_claims(fit_signals(np.r_[0.6, np.zeros(39)], twins=twins, max_fdr=None)[0])
-    assert (len(claim.variables), claim.n_variables) == (20, 30)
-    assert str(claim).endswith(" and 10 more")
-
-
-def test_only_what_is_worth_drawing():
-    selector, _ = fit_chances(np.random.default_rng(0).random(400), n_plays=3)
-    found = gather(selector)
-    assert len(found.of_role("selected")) == len(found.variables) == MOST_DRAWN < found.n_selected
-
-
-def test_interrupted():
-    n_calls = 0
-
-    def interrupted(X, y, rng):
-        nonlocal n_calls
-        n_calls += 1
-        if n_calls > 5:
-            raise KeyboardInterrupt
-        return np.full(X.shape[1], 0.9)
-
-    X = np.random.default_rng(0).random((20, 3))
-    with pytest.warns(RuntimeWarning, match="interrupted"):
-        selector = ThompsonSelector(interrupted, random_state=0).fit(X, X[:, 0])
-    found = gather(selector)
-    assert (found.n_plays, found.stop_reason) == (5, StopReason.INTERRUPTED)
-
-
-def test_groups_and_columns_always_included():
-    found = gather(
-        fit_chances(
-            [0.9, 0.9, 0.1, 0.1], feature_groups={"pair": ["c0", "c1"]}, always_include=["c3"]
-        )[0]
-    )
-    assert (found.n_columns, found.n_variables, found.always) == (4, 2, ("c3",))
-    assert (found.variables[0].name, found.variables[0].members) == ("pair", ("c0", "c1"))
 
 
 def test_two_classes_and_categories():

@@ -12,7 +12,7 @@ from tests.decoyed import fit_chances, fit_signals, stream_heights
 from tvselect.after.dependence import Dependence, Scale
 from tvselect.after.worth import Worth
 from tvselect.bandit.engine import StopReason
-from tvselect.report import describe_methods, gather, render
+from tvselect.report import describe_methods, gather
 from tvselect.report.findings import (
     About,
     Best,
@@ -23,7 +23,6 @@ from tvselect.report.findings import (
 )
 from tvselect.report.sentences import (
     OFF,
-    below_the_best_decoy,
     describe_effect,
     describe_false,
     describe_nothing,
@@ -89,25 +88,14 @@ def test_rows_that_belong_together(told, words):
     assert describe_rows(Asked(False, "", "gaussian", 0, 1, None, **told)) == words
 
 
-@pytest.mark.parametrize(
-    ("reason", "words"),
-    [
-        (StopReason.PLAYS, "all 60 plays are done"),
-        (StopReason.PATIENCE, "the model has not changed for 7 plays"),
-        (StopReason.TIME_LIMIT, "the time limit of 1.5 s is reached"),
-        (StopReason.ROUNDS, "the stream has ended after 3 rounds"),
-        (StopReason.BATCHES, "every batch handed in is played"),
-        (StopReason.ALL_SKIPPED, "every batch is skipped"),
-        (StopReason.CALLBACK, "a callback has stopped it"),
-        (StopReason.INTERRUPTED, "it was interrupted"),
-        (StopReason.ERROR, "of an error"),
-    ],
-)
-def test_why_a_run_ended(reason, words):
+def test_why_a_run_ended():
     asked = Asked(False, "LassoReward()", "auto", seed=0, window=1, fingerprint=None)
-    assert why_stopped(reason, asked)
-    wanted = dict(n_plays=60, patience=7, time_limit=1.5, n_rounds=3)
-    assert why_stopped(reason, Asked(**{**vars(asked), **wanted})) == words
+    wanted = replace(asked, n_plays=60, patience=7, time_limit=1.5, n_rounds=3)
+    said = [why_stopped(reason, wanted) for reason in StopReason]
+    assert all(why_stopped(reason, asked) for reason in StopReason)
+    assert len(set(said)) == len(said)
+    for words in ("all 60 plays are", "for 7 plays", "of 1.5 s is reached", "after 3 rounds"):
+        assert sum(words in text for text in said) == 1
 
 
 def control(max_fdr=0.1, expected_false=0.5, **changes):
@@ -138,13 +126,12 @@ def test_what_would_have_been_needed():
         assert not any("decoy" in text for text in describe_nothing(found, best, None))
 
 
-def findings_of(outcome, classes, summary, n_rows, variables=(), highest=0.6):
+def findings_of(outcome, classes, summary):
     """What sentences about the outcome read, and nothing else."""
-    asked = Asked(False, "", "auto", 0, 1, None, n_rows=n_rows)
+    asked = Asked(False, "", "auto", 0, 1, None, n_rows=400)
     return SimpleNamespace(
         outcome=outcome, classes=classes, summary=summary, asked=asked, target="y", n_columns=3,
-        n_variables=3, about=About("t.csv"), control=control(highest=highest),
-        of_role=lambda role: variables,
+        about=About("t.csv"),
     )  # fmt: skip
 
 
@@ -165,7 +152,7 @@ def findings_of(outcome, classes, summary, n_rows, variables=(), highest=0.6):
     ],
 )  # fmt: skip
 def test_the_outcome_by_itself(outcome, classes, summary, words):
-    found = findings_of(outcome, classes, OutcomeSummary(*summary), 400)
+    found = findings_of(outcome, classes, OutcomeSummary(*summary))
     begin = "Asked was which of 3 columns of t.csv help to explain y, in 400 rows."
     assert describe_question(found) == f"{begin} {words}"
 
@@ -189,17 +176,9 @@ def test_the_outcome_by_itself(outcome, classes, summary, words):
 def test_an_effect_in_units(outcome, of_class, labels, mean, words):
     band = [tuple(value + step for value in mean) for step in (-0.005, 0.005)]
     shape = Dependence("x", labels, (0.0, 1.0, 2.0), of_class, mean, *band)
-    said, between = describe_effect(shape, findings_of(outcome, (), None, 400))
+    said, between = describe_effect(shape, findings_of(outcome, (), None))
     assert said == words
     assert between.count(" to ") == words.count("here it is")
-
-
-def test_selected_below_the_best_decoy_are_said():
-    variables = [
-        SimpleNamespace(name=name, selection_rate=r) for name, r in (("a", 0.9), ("b", 0.55))
-    ]
-    assert below_the_best_decoy(findings_of("counts", (), None, 9, variables)) == ["b"]
-    assert below_the_best_decoy(findings_of("counts", (), None, 9, variables, None)) == []
 
 
 @pytest.mark.parametrize(
@@ -291,9 +270,3 @@ def test_what_was_done_is_said_and_nothing_else(make, said, unsaid):
         line for line in text.splitlines() if line in ("Methods", "Results", "To cite", "Checklist")
     ]
     assert titles == ["Methods", "Results", "To cite", "Checklist"]
-
-
-def test_the_report_ends_with_it():
-    page = render(found())
-    assert page.index("For the statistician") < page.index("How to report this")
-    assert "shuffled apart from what they share with common factors, took part" in page
