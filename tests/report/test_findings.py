@@ -54,8 +54,10 @@ def summary(n_rows, counts):
     return {"n_rows": n_rows, "mean": None, "quartiles": [], "counts": counts}
 
 
-WORTH = {"score": "R2", "selected": [], "all": [], "none": [], "n_selected": [], "n_rows": 9,
-         "seconds": 1.0}  # fmt: skip
+WORTH = {
+    "score": "R2", "selected": [], "all": [], "none": [], "n_selected": [], "n_rows": 9,
+    "seconds": 1.0, "always": [], "held_back": "Rows",
+}  # fmt: skip
 STABILITY = {"seeds": [], "names": [], "shares": [], "selection_rates": [], "jaccard": 1.0,
              "n_selected": [], "seconds": 1.0}  # fmt: skip
 
