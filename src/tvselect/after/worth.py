@@ -148,13 +148,10 @@ def held_out_worth(
     n_selected = []
     for fold in tqdm(range(n_folds), desc="folds", disable=not verbose):
         rest, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        told: dict[str, Any] = {}
-        if blocks is not None and blocks.groups is not None:
-            told["groups"] = blocks.groups[rest]
-        if blocks is not None and blocks.is_ordered:
-            told["order"] = blocks.ranks[rest]
-        data = dict(X=take_rows(X, rest), y=outcome.rows(rest), **told)
-        fit = partial(type(selector).fit, **data)
+        theirs = None if blocks is None or blocks.groups is None else blocks.groups[rest]
+        times = blocks.ranks[rest] if blocks is not None and blocks.is_ordered else None
+        told = dict(X=take_rows(X, rest), y=outcome.rows(rest), groups=theirs, order=times)
+        fit = partial(type(selector).fit, **told)
         again = fitted_again(selector, fit, int(rng.integers(2**32)))
         always = again.result_.arm_of_feature < 0
         n_selected.append(int(np.count_nonzero(again.support_ & ~always)))
@@ -167,7 +164,7 @@ def held_out_worth(
         for kind, which in chosen.items():
             columns = np.flatnonzero(which[features.feature_of])
             about = features.X, outcome, rest, held_out, columns
-            predicted = _predictions(*about, told.get("groups"), rng)
+            predicted = _predictions(*about, theirs, rng)
             scores.setdefault(kind, []).append(score(outcome.rows(held_out), predicted))
     held_back: HeldBack = "Rows"
     if blocks is not None:
@@ -378,10 +375,8 @@ def stability_over_seeds(
     ('x3', 1.0, 4)
     """
     groups, order = as_told(selector, groups, order)
-    told = {"groups": groups, "order": order}
-    told = {key: value for key, value in told.items() if value is not None}
-    seeds = draw_seeds(n_seeds, random_state)
-    return refit(selector, lambda again: again.fit(X, y, **told), seeds, verbose)
+    fit = partial(type(selector).fit, X=X, y=y, groups=groups, order=order)
+    return refit(selector, fit, draw_seeds(n_seeds, random_state), verbose)
 
 
 def draw_seeds(n_seeds: int, random_state: RandomState) -> list[int]:
