@@ -259,8 +259,8 @@ def _evidence(findings: Findings, ax: Axes) -> Tips:
     selected, others = findings.of_role("selected"), findings.of_role("unselected")
     others = tuple(sorted(others, key=lambda v: -v.evidence[-1])[:MOST_LEADING])
     names = [variable.name for variable in selected]
-    lines = [_paths(findings, variables, "evidence") for variables in (selected, others)]
-    plot_evidence(findings.steps, names, *lines, findings.needed, ax)
+    leading, rest = (_paths(findings, lines, "evidence") for lines in (selected, others))
+    plot_evidence(findings.steps, names, leading, rest, findings.needed, ax)
     return _tips_of("line", selected) | _tips_of("other", others)
 
 
