@@ -23,6 +23,7 @@ from tests.cli.makers import QUICK, changed, make_table, names, put, rows_of, te
 
 SELECT = ("-t", "y", *QUICK)
 SIGNALS = ["a", "b"]
+TREES = ("--iterations", 50, "--plays", 60, "--seed", 1)
 STREAMED = ("--stream", "--batch-size", 60, "--max-fdr", "none")
 TABLE = make_table()
 CSV = text_of().encode()
@@ -184,6 +185,7 @@ READ = {
             "first": ["rs3", "rs7"], "always": ["age", "sex", "PC1", "PC2"],
             "n_rows": 149, "n_columns": 42,
             "left_out": {"income": "not named by --covariates",
+                         "fid": "not named by --covariates",
                          "rs4": "constant (1 in every row)", "rs5": "no value in any row"},
             "said": ["Columns stay in the file and are read as they are needed.",
                      "Part of every play: 'age', 'sex', 'PC1', 'PC2'."]}),
@@ -275,6 +277,16 @@ def test_genotypes_that_are_cut_off(failure, here):
     study.write_bytes(study.read_bytes()[:-5])
     line = failure("select", study, *SELECT, *HEIGHT)
     assert "it is cut off, or the three files do not belong together" in line
+
+
+def test_families_of_genotypes(told, here):
+    study = people(here)
+    fam = study.with_suffix(".fam")
+    lines = fam.read_text().splitlines()
+    fam.write_text("".join(f"F{i // 5} {line[3:]}\n" for i, line in enumerate(lines)))
+    found = told("select", study, *HEIGHT, "--row-groups", "fid", *TREES)
+    assert "Rows of the same 'fid' belong together (--row-groups)." in found["decisions"]
+    assert sorted(names(found)) == ["rs3", "rs7"]
 
 
 def test_sheets_without_the_extra(failure, here, monkeypatch):

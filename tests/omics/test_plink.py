@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -101,7 +102,7 @@ class TestPhenotypes:
     def test_are_put_in_order(self, tmp_path, genotypes):
         lines = [f"F{i % 2}\tI{i}\t{i}.5" for i in reversed(range(1, 23))]
         found = self.table(tmp_path, genotypes, "\n".join(["FID\tIID\theight", *lines]))
-        assert found.names[:2] == ["height", "rs0"]
+        assert found.names[:3] == ["height", "fid", "rs0"]
         read = found.read(["rs3", "height"])
         assert read.column("height").to_pylist() == [None, *(i + 0.5 for i in range(1, 23))]
         assert_array_equal(read.column("rs3").to_numpy(), as_floats(genotypes)[:, 3])
@@ -119,7 +120,7 @@ class TestPhenotypes:
     )
     def test_are_matched(self, tmp_path, people, lines, rows):
         found = self.table(tmp_path, draw_genotypes(3, 5), "\n".join(lines), people=people)
-        assert found.rows.to_pydict() == rows
+        assert found.rows.drop_columns(["fid"]).to_pydict() == rows
 
     def test_are_for_genotypes_and_are_none(self, tmp_path, genotypes):
         bed = write_plink(tmp_path / "s", genotypes)
@@ -159,13 +160,17 @@ class TestPhenotypes:
         files = open_files(write_plink(tmp_path / "s", draw_genotypes(4, 3), phenotypes=values))
         assert files.rows["phenotype"].to_pylist() == expected
         assert files.rows["sex"].to_pylist() == [None, 1, 2, None]
+        fam = files.files[-1].path
+        Path(fam).write_text(Path(fam).read_text().replace("F0", "0"))
+        families = open_files(files.files[0].path).rows["fid"].to_pylist()
+        assert families == ["0 I0", "F1", "0 I2", "F1"]  # 0 is no family
 
 
 @pytest.mark.parametrize("columns", [None, ["rs5", "age", "rs2"]])
 def test_batches_of_a_stream(tmp_path, genotypes, columns):
     bed = write_plink(tmp_path / "s", genotypes, phenotypes=[str(i) for i in range(10, 33)])
     files = open_files(bed)
-    files.rows = files.rows.rename_columns(["age", "phenotype"])
+    files.rows = files.rows.rename_columns(["age", "phenotype", "fid"])
     files.names[0] = "age"
     source = FileSource(files, "phenotype", columns)
     batches = list(source.batches(10, 0, None))

@@ -375,6 +375,9 @@ class ColumnTable(TableFiles):
             self.rows = _in_order(known, ids, where)
         elif self.rows is None:
             raise SourceError(f"{where} has no data on the cells", "name a table: {phenotypes}")
+        if any(family for family, _ in ids):
+            families = [f"0 {name}" if family == "0" else family for family, name in ids]
+            self.rows = self.rows.append_column("fid", [families])
         self.n_rows = self.file.shape[0]
         self.names = [*self.rows.column_names, *self.in_file]
         refuse_repeated(self.names, self.where, "rename the column of the rows")
