@@ -135,6 +135,21 @@ def test_stretches_of_time_are_counted(memory, n_rows, low, high):
     assert low <= np.median(found) <= high
 
 
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.1])
+@pytest.mark.parametrize("memory", [0.98, 1.0])
+@pytest.mark.parametrize("are_classes", [False, True])
+def test_classes_of_what_hardly_changes_hold_few_stretches(share, memory, are_classes):
+    """Their correlation with the next row is less than that of what is cut: 0.87 for 0.98."""
+    rng = np.random.default_rng(4)
+    found = []
+    for _ in range(20):
+        Z = lfilter([1], [1, -memory], rng.normal(size=(600, 21)), axis=0)[-200:]
+        cut = (np.quantile(Z, share, axis=0) < Z).astype(np.float64)
+        X = cut[:, 1:] if are_classes else Z[:, 1:]
+        found.append(RowBlocks.of(200, None, "rows").n_units(X, cut[:, 0]))
+    assert np.mean(np.array(found) < 15) >= 0.8
+
+
 def test_one_column_that_hardly_changes_counts_where_the_outcome_does_neither():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 20)), np.cumsum(rng.normal(size=300))
