@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.signal import lfilter
 from scipy.special import ndtr
 from scipy.stats import spearmanr
 
@@ -20,6 +21,7 @@ from tvselect.after.dependence import (
     find_lookalikes,
     joint_effect,
     partial_dependence,
+    rows_of,
 )
 from tvselect.inputs import read_outcome, read_table
 from tvselect.inputs.columns import centred_ranks
@@ -81,6 +83,31 @@ def test_a_column_that_only_tells_groups_apart_has_no_clear_effect():
     assert shape.size < untold.dependence(0).size / 2
     level = np.mean(shape.mean)
     assert max(shape.low) < level < min(shape.high)
+
+
+def test_a_series_is_of_stretches_of_time_and_its_memory_is_no_effect():
+    """The second column says nothing of an outcome whose errors are AR(0.9), as the columns are."""
+    rng = np.random.default_rng(11)
+    series = lfilter([1], [1, -0.9], rng.normal(size=(700, 4)), axis=0)[-200:]
+    series /= series.std(axis=0)
+    frame, y = pd.DataFrame(series[:, :3], columns=list("abc")), series[:, 3] + 0.8 * series[:, 0]
+    frame["when"] = np.arange(200)
+    order = rng.permutation(200)
+    frame, y = frame.iloc[order], y[order]
+    selector = ThompsonSelector(Marginal(), n_plays=10, always_include=["a", "b"], random_state=0)
+    selector.fit(frame, y, order="when")
+    table, target, stretch = rows_of(selector, frame, y, None, rng)
+    first = np.unique(stretch, return_index=True)[1]
+    assert 30 <= first.size <= 80
+    assert np.ptp(np.bincount(stretch)[:-1]) == 0
+    assert all(np.ptp(order[stretch == k]) < 200 // 20 for k in stretch[first])
+    untold, told = (
+        DependenceForest(table, read_outcome(target, 200), [0, 1, 2], rng, groups)
+        for groups in (None, stretch)
+    )
+    assert untold.dependence(1).direction != "unclear"
+    assert (told.dependence(1).direction, told.dependence(0).direction) == ("unclear", "up")
+    assert rows_of(selector, frame.drop(columns="when"), y, None, rng)[2] is None
 
 
 def test_joint_effects_take_groups_from_the_column_that_the_fit_was_told_of():

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from tvselect.inputs import Table, read_outcome
-from tvselect.inputs.blocks import column_named
+from tvselect.inputs.blocks import column_named, take_blocks
 from tvselect.inputs.columns import centred_ranks, in_blocks
 from tvselect.inputs.outcome import Outcome, pull_in
 from tvselect.inputs.rows import sample_rows
@@ -383,11 +383,22 @@ def joint_effect(
 def rows_of(
     selector: BanditSelector, X: Any, y: Any, groups: Any, rng: np.random.Generator
 ) -> tuple[Table, Any, NDArray[np.int32] | None]:
-    """At most 1,000 rows of a table, their outcome, and groups: as told here, or in the fit."""
+    """At most 1,000 rows of a table, their outcome, and groups: as told here, or in the fit.
+
+    Of a series these are stretches of time, half as long as independent ones: what errors of
+    neighbours have in common is then theirs, and not what columns are credited with.
+    """
     result, named = selector.result_, hasattr(selector, "feature_names_in_")
-    if groups is None and result.asked.groups:
+    asked = result.asked
+    if groups is None:
         with suppress(ValueError):  # not among these columns
-            groups = column_named(as_given(X), result.asked.groups, "groups")
+            if asked.groups:
+                groups = column_named(as_given(X), asked.groups, "groups")
+            elif asked.groups is None and asked.order and asked.n_units:
+                _, blocks = take_blocks(as_given(X), None, asked.order)
+                n_seen = asked.n_rows or asked.batch_size or 0
+                if blocks and (length := -(-n_seen // (2 * asked.n_units))) > 1:
+                    groups = blocks.ranks // length
     return sample_rows(X, y, result.names, named=named, most=MOST_ROWS, rng=rng, groups=groups)
 
 

@@ -113,7 +113,8 @@ def gather(
     table, whole, outcome, codes, why_not = _read_rows(selector, X, y, groups, rng)
     classes = () if whole is None or whole.classes is None else whole.classes
     shown = dependence.columns_to_show(selector)
-    forest, dependence_note = _fit_forest(table, outcome, codes, why_not, shown, rng)
+    unit = "stretch" if groups is None and result.asked.groups is None else "group"
+    forest, dependence_note = _fit_forest(table, outcome, codes, unit, why_not, shown, rng)
     is_told = (result.asked.groups, result.asked.order) != (None, None)
     if forest is not None and codes is None and is_told:
         dependence_note += (
@@ -332,6 +333,7 @@ def _fit_forest(
     table: Table | None,
     outcome: Outcome | None,
     groups: NDArray[np.int32] | None,
+    unit: str,
     why_not: str,
     shown: dependence.Shown,
     rng: np.random.Generator,
@@ -348,7 +350,7 @@ def _fit_forest(
     more = ""
     if len(shown.leading) > (most := dependence.MOST_SHOWN):
         more = f"; the first {most} are shown"
-    within = "" if groups is None else f" of {counted(np.unique(groups).size, 'group')}"
+    within = "" if groups is None else f" of {counted(np.unique(groups).size, unit)}"
     note = f"By a model of the selected variables, on {table.n_rows:,} rows{within}{more}."
     if n := forest.n_pulled_in:
         held = f"{counted(n, 'outlier')} {'counts' if n == 1 else 'count'}"
