@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from scipy.signal import lfilter
 
 from tvselect import BartReward, Search, StreamingThompsonSelector
 from tvselect.bandit.journal import JournalError
+from tvselect.inputs.doubts import DoubtWarning
 from tvselect.sources import SourceError
 
 
@@ -98,6 +101,41 @@ def test_what_goes_wrong_says_what_to_do(tmp_path):
         small(n_rounds=2).fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="with groups or order use decoys='shuffled'"):
         small(decoys="knockoffs").fit(X, y, groups=groups)
+
+
+def test_rows_of_a_stream_that_seem_to_depend_on_each_other_are_doubted(tmp_path):
+    rng = np.random.default_rng(5)
+    Z = lfilter([1], [1, -0.9], rng.normal(size=(1200, 9)), axis=0)
+    frame = pd.DataFrame(Z[:, 1:]).rename(columns=str).assign(y=Z[:, 0])
+    frame.to_parquet(tmp_path / "series.parquet")
+    stopped = small(search=Search(journal=tmp_path / "run", patience=1))
+    for fit in (
+        lambda: small(max_fdr=None).fit(Z[:, 1:], Z[:, 0]),
+        lambda: small(max_fdr=None).fit_source(tmp_path / "series.parquet", "y"),
+        lambda: small().partial_fit(Z[:400, 1:], Z[:400, 0]).partial_fit(Z[400:, 1:], Z[400:, 0]),
+        lambda: stopped.fit(Z[:, 1:], Z[:, 0]),
+    ):
+        with pytest.warns(DoubtWarning, match="Do rows depend on each other"):
+            found = fit()
+        assert found.result_.asked.unproven
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*nothing can be selected")
+        again = small(search=Search(journal=tmp_path / "run")).fit(Z[:, 1:], Z[:, 0])
+    assert again.result_.asked.unproven
+    assert "unproven" in again._repr_html_()
+    told = small(max_fdr=None).fit(Z[:, 1:], Z[:, 0], order="rows")
+    noise = small(max_fdr=None).fit(rng.normal(size=(1200, 8)), rng.normal(size=1200))
+    assert not told.result_.asked.unproven
+    assert not noise.result_.asked.unproven
+
+
+def test_a_measurement_is_no_group(tmp_path):
+    X, y, groups = clustered(np.random.default_rng(6), 80)
+    frame = pd.DataFrame(X).rename(columns=str).assign(y=y, at=np.arange(800) / 7, who=groups)
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(UserWarning, match="another value in every row of the first batch"):
+        small(max_fdr=None).fit_source(tmp_path / "t.parquet", "y", groups="at")
+    small(max_fdr=None).fit_source(tmp_path / "t.parquet", "y", groups="who")
 
 
 def test_a_stopped_stream_goes_on_with_its_groups(tmp_path):

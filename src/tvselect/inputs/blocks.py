@@ -22,6 +22,10 @@ IN_ROW_ORDER = "rows"
 FEWEST_UNITS, UNITS_PER_COPY, FEWEST_OF_ONE = 15, 1.5, 6.0
 LIKE_SIZE, FEWEST_ALIKE = 2.0, 8
 MOST_COLUMNS, SHARE_OF_LAGS = 200, 4
+ALL_ALONE = (
+    "groups= (--row-groups) has another value in every row{}, which says of no rows that they "
+    "belong together; name what several rows share (patient, donor, household), or leave it out"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,13 +230,7 @@ def take_blocks(X: Any, groups: Any, order: Any) -> tuple[Any, RowBlocks | None]
     n_rows = X.n_rows if isinstance(X, Table) else _num_samples(X)
     blocks = RowBlocks.of(n_rows, *by_row)
     if blocks.has_groups and blocks.n_groups == n_rows:
-        warnings.warn(
-            "groups= (--row-groups) has another value in every row, which says of no rows that "
-            "they belong together; name what several rows share (patient, donor, household), or "
-            "leave it out",
-            UserWarning,
-            stacklevel=3,
-        )
+        warnings.warn(ALL_ALONE.format(""), UserWarning, stacklevel=3)
     return without_columns(X, set(names)), blocks
 
 

@@ -24,6 +24,8 @@ from tvselect.rewards import BartReward, FunctionReward, Reward
 from tvselect.selectors.results import SearchResult, feature_findings, import_pandas, to_html
 from tvselect.selectors.search import Search, SearchRun
 
+MOST_DOUBTED = 2**28
+"""Values of a table that is looked at for what may spoil the selection."""
 REWARDS = {"lasso": "LassoReward", "importance": "ImportanceReward", "pvalue": "PValueReward"}
 
 

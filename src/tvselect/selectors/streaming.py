@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import copy
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -16,14 +18,22 @@ from tvselect.bandit import engine
 from tvselect.bandit.engine import StoppingRule, StopReason
 from tvselect.control import fewest_wins
 from tvselect.inputs import InputError, OutcomeReader
-from tvselect.inputs.blocks import RowBlocks, name_of, take_blocks, units_needed
+from tvselect.inputs.blocks import ALL_ALONE, RowBlocks, name_of, take_blocks, units_needed
+from tvselect.inputs.dependence import find_dependence
+from tvselect.inputs.doubts import DoubtWarning
 from tvselect.inputs.errors import check_share
 from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
 from tvselect.inputs.rows import check_weights, repeated_rows, take_rows, thinned_rows
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_guess
+from tvselect.selectors.base import (
+    MOST_DOUBTED,
+    BanditSelector,
+    as_reward,
+    check_count,
+    warn_of_guess,
+)
 from tvselect.selectors.batches import (
     BatchCursor,
     BatchReader,
@@ -44,7 +54,7 @@ from tvselect.selectors.search import (
     seed_of_run,
     set_up_search,
 )
-from tvselect.sources import ArraySource, Source, open_source
+from tvselect.sources import ArraySource, Batch, Source, open_source
 from tvselect.workers import Runner, open_runner, opened
 
 CROWD = 32
@@ -289,7 +299,8 @@ feature_names_in_
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
         self._rows_told = groups, order
-        return self._play_source(opened, OutcomeReader(self.family), rows)
+        is_told = isinstance(source, Source)  # who makes one has looked at it
+        return self._play_source(opened, OutcomeReader(self.family), rows, is_told=is_told)
 
     def partial_fit(
         self,
@@ -348,6 +359,8 @@ feature_names_in_
                 if self._counts_once:
                     n_done = self._run.chains.n_plays
                     batch = without_copies(batch, source, n_done, is_told=n_done > 0)
+                if not self._run.chains.n_plays:
+                    self._doubt_rows(source, batch, stacklevel=3)
                 reason = self._play(source, GivenBatch(batch), here, rule)
                 if reason is StopReason.INTERRUPTED:
                     raise KeyboardInterrupt
@@ -358,7 +371,14 @@ feature_names_in_
         self._read_off(StopReason.BATCHES, None)
         return self
 
-    def _play_source(self, source: Source, outcomes: OutcomeReader, rows: BatchRows | None) -> Self:
+    def _play_source(
+        self,
+        source: Source,
+        outcomes: OutcomeReader,
+        rows: BatchRows | None,
+        *,
+        is_told: bool = False,
+    ) -> Self:
         """Play on all batches of a source that were not played yet."""
         self._check_parameters()
         reward, batch_size = as_reward(self.reward), int(self.batch_size)
@@ -391,6 +411,8 @@ feature_names_in_
                 if hopeless := self._too_few(n_batches, search.layout.n_candidates):
                     warnings.warn(hopeless, RuntimeWarning, stacklevel=3)
                 try:
+                    if not (is_told or search.chains.n_plays):
+                        self._doubt_rows(source, cursor(0), stacklevel=4)
                     reason = self._play(source, cursor, runner, rule)
                     source.require_unchanged()
                 except BaseException:
@@ -399,6 +421,13 @@ feature_names_in_
                     raise
         self._read_off(reason, cursor.n_batches)
         self._warn_of_end(stacklevel=3)
+        first_groups = self._reader.rows and self._reader.rows.before
+        if (
+            first_groups
+            and not is_told
+            and len(first_groups) == min(batch_size, source.n_rows or batch_size)
+        ):
+            warnings.warn(ALL_ALONE.format(" of the first batch"), UserWarning, stacklevel=3)
         if self.result_.shows_nothing:
             n_units, series = self.result_.asked.n_units or 0, RowBlocks.of(2, order="rows")
             told = series.too_few(n_units, units_needed(1), "batches")
@@ -482,6 +511,21 @@ feature_names_in_
                 rounds_count=search.journal.kept("rounds") is not None,
             )
 
+    def _doubt_rows(self, source: Source, batch: Batch | None, stacklevel: int) -> None:
+        """Warn where rows of the first batch seem to depend on each other; the journal keeps it."""
+        numbers, texts = np.flatnonzero(~source.categorical), np.flatnonzero(source.categorical)
+        if batch is None or self._reader.rows or batch.n_rows * numbers.size > MOST_DOUBTED:
+            return
+        with suppress(TypeError, ValueError):  # of an outcome that cannot be read, the play says so
+            outcome = copy(self._reader.outcomes).read(batch.target(), batch.n_rows)
+            labels = {source.names[j]: batch.labels(j).astype(str) for j in texts.tolist()}
+            keys = {name: np.unique(of, return_inverse=True)[1] for name, of in labels.items()}
+            names = [source.names[j] for j in numbers]
+            doubt = outcome and find_dependence(names, batch.numbers(numbers), outcome, keys)
+            if doubt:
+                warnings.warn(doubt.sentence, DoubtWarning, stacklevel=stacklevel)
+                self._run.journal.keep("unproven", b"1")
+
     def _play(
         self, source: Source, batches: BatchCursor | GivenBatch, runner: Runner, rule: StoppingRule
     ) -> StopReason | None:
@@ -519,6 +563,7 @@ feature_names_in_
             reason,
             evidence=evidence,
             n_units=None if self._reader.rows is None else self._reader.rows.n_units,
+            unproven=search.journal.kept("unproven") is not None,
             decoys=self._reader.encoder.decoys,
             is_stream=True,
             family=self._reader.outcomes.family,

@@ -40,7 +40,13 @@ from tvselect.regression import second_opinion
 from tvselect.rewards import BartReward, Data, Reward
 from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import BanditSelector, as_reward, check_count, warn_of_guess
+from tvselect.selectors.base import (
+    MOST_DOUBTED,
+    BanditSelector,
+    as_reward,
+    check_count,
+    warn_of_guess,
+)
 from tvselect.selectors.claims import by_shares, find_claims, find_stand_ins
 from tvselect.selectors.copies import (
     FEWEST_COPIES,
@@ -60,8 +66,6 @@ from tvselect.workers import opened
 BURN_IN, LEADERS = 150, 1000
 DEFAULT_LEVEL = 0.1
 MOST_PLAYS, SETTLED = 1000, 80
-MOST_DOUBTED = 2**28
-"""Values of a table that is looked at for what may spoil the selection."""
 
 
 class ThompsonSelector(BanditSelector):
