@@ -87,6 +87,17 @@ def test_too_few_groups_show_nothing():
     assert found.result_.shows_nothing
 
 
+def test_where_the_outcome_is_the_same_in_each_group_a_row_of_each_is_asked_for():
+    rng = np.random.default_rng(10)
+    X, y, groups = clustered(rng, 60, 10)
+    X += 0.5 * rng.normal(size=X.shape)
+    means = np.array([X[groups == group].mean(axis=0) for group in range(60)])
+    y = means[:, 3] + means[:, 8] > 0
+    with pytest.warns(UserWarning, match="the same in all rows of each of the 60 groups.*one row"):
+        fit(X, y[groups], groups=groups)
+    assert fit(means, y).support_[[3, 8]].all()
+
+
 def test_random_walks_show_nothing_and_their_differences_do():
     rng = np.random.default_rng(4)
     X = np.cumsum(rng.normal(size=(201, 10)), axis=0)

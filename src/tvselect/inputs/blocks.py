@@ -93,6 +93,12 @@ class RowBlocks:
             "leave out columns that hardly change"
         )
 
+    def is_same_in_groups(self, y: Floats) -> bool:
+        """Whether an outcome is the same in all rows of each group, and there are fewer groups."""
+        first = np.full(self.n_groups, y[0])
+        first[self.codes[::-1]] = y[::-1]
+        return self.moves_groups and self.n_groups < y.size and bool((y == first[self.codes]).all())
+
     def n_units(self, X: Matrix, y: Floats) -> int:
         """How much evidence there is: groups, or stretches of time as long as dependence reaches.
 

@@ -278,6 +278,13 @@ class ThompsonSelector(BanditSelector):
             spread = blocks.spread(n_units)
             if n_copies and n_units < (needed := units_needed(n_copies)):
                 warnings.warn(blocks.too_few(n_units, needed), stacklevel=2)
+            elif n_copies and blocks.is_same_in_groups(outcome.values):
+                warnings.warn(
+                    f"y is the same in all rows of each of the {blocks.n_groups:,} groups, which "
+                    "are as many observations and no more; one row for each group, such as the "
+                    "means of its columns, shows what many rows of it hide",
+                    stacklevel=2,
+                )
         columns = layout.columns(features.feature_of)
         with opened(self._search.runner, self.n_jobs) as runner:
             n_threads = 1 if runner.is_remote else runner.n_workers
