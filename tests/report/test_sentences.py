@@ -214,6 +214,10 @@ def found(signals=(0.65, 0.6, 0, 0, 0), options=None, **settings):
     return gather(selector, X, y, target="price", random_state=0, **(options or {}))
 
 
+def in_time(found):
+    return replace(found, asked=replace(found.asked, order="rows"))
+
+
 CASES = {
     "decoys": (
         lambda: found(options={"left_out": {"constant": 2, "identifier": 1}}, n_chains=2),
@@ -225,7 +229,12 @@ CASES = {
          "Bates et al. 2023", "Bates, S., Candès, E.",
          "Of 5 variables, 2 were selected for price at a false discovery rate of 0.1; the expected "
          "number of false ones is 0.1: c0 (q = 0.050, selection rate 0.9"],
-        ["Wang", "knockoffs", "told apart on", "part of every play"],
+        ["Wang", "knockoffs", "told apart on", "part of every play", "No regression"],
+    ),
+    "series": (
+        lambda: in_time(found()),
+        ["No regression was asked beside the trees, as rows follow each other in time."],
+        ["with spike and slab"],
     ),
     "median model": (
         lambda: gather(fit_chances([0.9, 0.1, 0.5], always_include=["c1"])[0]),

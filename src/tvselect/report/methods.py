@@ -118,6 +118,10 @@ def _error_control(f: Findings) -> list[str]:
                 "selected if either selects it; the false ones that both expect are added up in "
                 "its q-value. Between columns alike, the regression decided."
             )
+        elif f.asked.order is not None:
+            said.append(
+                "No regression was asked beside the trees, as rows follow each other in time."
+            )
     said.append(
         "This bounds the share of columns without any relation to the outcome; a column that is "
         "correlated with a signal may be selected in its place."
