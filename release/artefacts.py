@@ -73,7 +73,8 @@ def build() -> tuple[Path, list[Wheel]]:
     with TemporaryDirectory(prefix="tvselect-sdist-") as folder:
         with tarfile.open(sdist) as archive:
             problems = compiled(archive.getnames())
-            archive.extractall(folder, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # from 3.11.4 on
+            archive.extractall(folder)
         wheels = [_wheel(target, Path(folder) / _name()) for target in WHEELS]
     files = [sdist, *(wheel.path for wheel in wheels)]
     run(sys.executable, "-m", "twine", "check", "--strict", *files)
