@@ -57,6 +57,7 @@ inline void change(const Regression &model, const State &state, int64_t j, doubl
 // The law of a coefficient given all others: the log odds that it is not 0, and then a normal law.
 struct Law {
     double log_odds, mean, precision;
+    double draw(Random &rng) const { return mean + rng.normal() / sqrt(precision); }
 };
 inline Law law_of(const Regression &model, const State &state, int64_t j) {
     auto [dot, size] = moments(model, state, j);
@@ -74,7 +75,7 @@ inline void draw_coefficient(Random &rng, const Regression &model, const State &
     if (!is_turn && state.coefficients[j] == 0.0) return;
     Law law = law_of(model, state, j);
     bool is_in = !is_turn || rng.uniform() < 1.0 / (1.0 + exp(-law.log_odds));
-    change(model, state, j, is_in ? law.mean + rng.normal() / sqrt(law.precision) : 0.0);
+    change(model, state, j, is_in ? law.draw(rng) : 0.0);
 }
 
 // The functions that are in and may go, listed; how many they are.
@@ -99,10 +100,9 @@ inline void swap_neighbours(Random &rng, const Regression &model, const State &s
         Law old = law_of(model, state, one), law = law_of(model, state, other);
         double log_ratio =
             law.log_odds - old.log_odds + log((double)n_near(one) / (double)n_near(other));
-        bool is_moved = log(rng.uniform()) < log_ratio;
-        if (is_moved) state.members[place] = other;
+        if (log(rng.uniform()) < log_ratio) state.members[place] = other;
         else law = old;
-        change(model, state, state.members[place], law.mean + rng.normal() / sqrt(law.precision));
+        change(model, state, state.members[place], law.draw(rng));
     }
 }
 
@@ -125,8 +125,7 @@ inline void draw_place_of_one(Random &rng, const Regression &model, const State 
         chosen = j;
         level -= state.room[j];
     }
-    Law law = law_of(model, state, chosen);
-    change(model, state, chosen, law.mean + rng.normal() / sqrt(law.precision));
+    change(model, state, chosen, law_of(model, state, chosen).draw(rng));
 }
 
 inline double draw_variance(Random &rng, double df, double sum) { return sum / rng.chi_square(df); }

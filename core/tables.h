@@ -3,19 +3,22 @@
 #include "bits.h"
 #include <math.h>
 
-// Enters a value, by its bits, into a column's set of values seen; whether it is new. `seen` is an
-// open hash table of (column, bits): entries of other columns are free, so that nothing is cleared
-// between two columns.
-inline bool is_new(Matrix<int64_t> seen, int64_t column, int64_t bits) {
-    int64_t place = (int64_t)(((uint64_t)bits * 0x9E3779B97F4A7C15) >> 54);
-    while (seen(place, 0) == column) {
-        if (seen(place, 1) == bits) return false;
-        place = (place + 1) & (seen.n_rows - 1);
+// The values of one column after the other that were seen: an open hash table with room for many
+// more than there are cuts. Entries of other columns are free, so that nothing is cleared.
+struct Seen {
+    struct {
+        int64_t column;
+        double value;
+    } entries[1024] = {};
+
+    bool is_new(int64_t column, double value) {
+        uint64_t place = __builtin_bit_cast(uint64_t, value) * 0x9E3779B97F4A7C15 >> 54;
+        for (; entries[place].column == column; place = (place + 1) & 1023)
+            if (entries[place].value == value) return false;
+        entries[place] = {column, value};
+        return true;
     }
-    seen(place, 0) = column;
-    seen(place, 1) = bits;
-    return true;
-}
+};
 
 // Puts cuts halfway between distinct values in their place; how many.
 inline int64_t cut_halfway(Array<double> distinct) {
@@ -53,10 +56,10 @@ inline int64_t list_code(double value, Array<const double> cuts) {
     return low;
 }
 
-void tvs_find_cuts(Matrix<const double> values, Matrix<const int64_t> bits, Matrix<int64_t> seen,
-                   Array<uint8_t> n_cuts, Array<double> low, Array<double> step,
-                   Array<int64_t> sizes, Matrix<double> halfway, Array<int64_t> n_missing,
-                   Array<uint8_t> infinite) {
+void tvs_find_cuts(Matrix<const double> values, Array<uint8_t> n_cuts, Array<double> low,
+                   Array<double> step, Array<int64_t> sizes, Matrix<double> halfway,
+                   Array<int64_t> n_missing, Array<uint8_t> infinite) {
+    Seen seen;
     int64_t max_cuts = halfway.n_columns;
     for (int64_t j = 0; j < values.n_rows; ++j) {
         double smallest = __builtin_inf(), largest = -__builtin_inf();
@@ -69,7 +72,7 @@ void tvs_find_cuts(Matrix<const double> values, Matrix<const int64_t> bits, Matr
             }
             smallest = value < smallest ? value : smallest;
             largest = value > largest ? value : largest;
-            if (n_distinct < max_cuts && is_new(seen, j + 1, bits(j, i)))
+            if (n_distinct < max_cuts && seen.is_new(j + 1, value))
                 halfway(j, n_distinct++) = value;
         }
         infinite[j] = n_missing[j] < values.n_columns && !(largest - smallest < __builtin_inf());

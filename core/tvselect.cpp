@@ -31,17 +31,14 @@ int64_t tvs_source(void) { return TVS_SOURCE; }
 
 // Of the structs that hold all others.
 int64_t tvs_size_of(const char *name) {
-#define SIZE(name)                                                                                 \
-    {                                                                                              \
-        #name, sizeof(tvs_##name)                                                                  \
-    }
-    constexpr struct {
-        const char *name;
-        int64_t size;
-    } SIZES[] = {
-        SIZE(reward),          SIZE(room), SIZE(arms), SIZE(log), SIZE(forest), SIZE(regression),
-        SIZE(regression_state)};
-    for (auto &known : SIZES)
-        if (strcmp(known.name, name) == 0) return known.size;
+#define SIZE(known)                                                                                \
+    if (strcmp(name, #known) == 0) return sizeof(tvs_##known);
+    SIZE(reward)
+    SIZE(room)
+    SIZE(arms)
+    SIZE(log)
+    SIZE(forest)
+    SIZE(regression)
+    SIZE(regression_state)
     return 0;
 }

@@ -290,10 +290,8 @@ TVS_API void tvs_evaluate_at_points(const tvs_forest *forest, MATRIX(const uint8
                                     MATRIX(double) out);
 
 /* Cut points of columns: halfway between few distinct values, sizes[j] > 0 of them in `halfway`,
- * else n_cuts[j] on a grid: low + step, low + 2 step, ... `bits` are the values as whole numbers;
- * `seen` is a hash table of 1024 places, zero at first. */
-TVS_API void tvs_find_cuts(MATRIX(const double) values, MATRIX(const int64_t) bits,
-                           MATRIX(int64_t) seen, ARRAY(uint8_t) n_cuts, ARRAY(double) low,
+ * else n_cuts[j] on a grid: low + step, low + 2 step, ... */
+TVS_API void tvs_find_cuts(MATRIX(const double) values, ARRAY(uint8_t) n_cuts, ARRAY(double) low,
                            ARRAY(double) step, ARRAY(int64_t) sizes, MATRIX(double) halfway,
                            ARRAY(int64_t) n_missing, ARRAY(uint8_t) infinite);
 /* Codes of columns between their cut points; where there are none the codes stay as they are. */

@@ -18,7 +18,7 @@ from release.commands import CommandError
 
 Verdict = Literal["passed", "FAILED", "not installed"]
 SMOKE = Path(__file__).with_name("smoke.py")
-PLAYS = [ROOT / "tests" / f"recorded_plays{suffix}" for suffix in (".py", ".json")]
+PLAYS = ("recorded_plays.py", "recorded_plays.json", "nested.py")
 SIGNALS = {"x0", "x1", "x2", "x3", "x4"}
 DEMO = ("demo", "--rows", "200", "--columns", "500", "--plays", "100", "--out")
 
@@ -94,10 +94,11 @@ def smoke(python: Python) -> None:
 
 def plays(python: Python) -> str:
     """How many of the recorded runs play as on record: that depends on NumPy, too."""
-    for file in PLAYS:
-        shutil.copy(file, python.work)
+    (python.work / "tests").mkdir()
+    for name in PLAYS:
+        shutil.copy(ROOT / "tests" / name, python.work / "tests")
     try:
-        return same_plays(python.run("-I", python.work / PLAYS[0].name))
+        return same_plays(python.run("-s", "-m", "tests.recorded_plays"))
     except CommandError as error:
         return same_plays(str(error))
 

@@ -40,14 +40,13 @@ from tvselect.trees.state import (
 Copying = Callable[[Bytes], Bytes]
 """From the codes (columns, rows) of some columns to those of their copies."""
 MOST_CUTS = 254
-HASH_SIZE = 1024
 FARTHEST = 20.0
 
 find_cuts = function(
     "find_cuts",
-    f"block: f8[columns, rows]; bits: i8[columns, rows]; seen: i8[places={HASH_SIZE}, two=2]!;"
-    "n_cuts: u1[columns]!; low: f8[columns]!; step: f8[columns]!; sizes: i8[columns]!;"
-    "halfway: f8[columns, cuts]!; n_missing: i8[columns]!; infinite: b1[columns]!",
+    "block: f8[columns, rows]; n_cuts: u1[columns]!; low: f8[columns]!; step: f8[columns]!;"
+    "sizes: i8[columns]!; halfway: f8[columns, cuts]!; n_missing: i8[columns]!;"
+    "infinite: b1[columns]!",
 )
 """Cut points of a block of columns; ``sizes[j] > 0`` of them are listed in ``halfway``."""
 encode_columns = function(
@@ -245,10 +244,7 @@ def bin_table(X: Any, *, max_cuts: int = 100) -> BinnedTable:
         low, step, halfway = np.zeros(n), np.zeros(n), np.zeros((n, max_cuts))
         sizes, n_missing = np.zeros((2, n), dtype=np.int64)
         n_cuts, infinite = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.bool_)
-        find_cuts(
-            block, block.view(np.int64), np.zeros((HASH_SIZE, 2), dtype=np.int64),
-            n_cuts, low, step, sizes, halfway, n_missing, infinite,
-        )  # fmt: skip
+        find_cuts(block, n_cuts, low, step, sizes, halfway, n_missing, infinite)
         _refuse_infinite(infinite, table.names, here)
         for column in np.flatnonzero(n_missing == table.n_rows):
             name = table.names[here.start + column]
