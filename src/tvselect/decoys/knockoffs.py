@@ -534,7 +534,8 @@ def _block(members: Indices, seen: Floats, wanted: Floats, n_rows: int, n_copies
 
 def _along_the_links(seen: Floats) -> Indices:
     """An order in which every column comes after the one that it is most like (Prim)."""
-    strength = np.abs(seen)
+    strength = np.abs(seen).round(9)  # two columns are alike but for the last bit
+    np.fill_diagonal(strength, 1.0)
     order = [int(strength.sum(axis=1).argmax())]
     nearest = strength[order[0]].copy()
     for _ in range(len(seen) - 1):
