@@ -42,9 +42,10 @@ def of_trials(trials: Sequence[Trial]) -> list[str]:
         "that its build asks for; all else is installed from wheels. Demo: `tvs demo` with "
         "200 rows and 500 columns finds the five that matter. Smoke: arrays, data frames, two "
         "classes, a stream from Parquet, a pipeline, the report, pickling (`release/smoke.py`, "
-        "with pandas). Plays: how many runs of `make check-plays` are as on record; that depends "
-        "on NumPy and on the processor, too. Seconds are those of all of it, installation "
-        "included.",
+        "with pandas). Plays: how many runs of `make check-plays` are as on record, and which are "
+        "not: other versions of NumPy may draw other numbers, and the last bits of SciPy's "
+        "functions differ between versions and processors. Seconds are those of all of it, "
+        "installation included.",
         "",
         "| Python | installed | demo | smoke | plays | seconds |",
         "|---|---|---|---|---|---:|",
