@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -181,26 +181,9 @@ def compile_library(
 ) -> Path:
     """Compile a source into a library ``lib<name>``, whole and at once: a process may have the old.
 
-    Parameters
-    ----------
-    source : Path
-        A file of C++, which may include headers of the core.
-    folder : Path
-        Where the library goes.
-    name : str
-    core : Path
-        The folder of the headers.
-    target : str, optional
-        Of Zig, as "aarch64-linux-gnu.2.17"; this machine by default.
-    level : str, optional
-        Of ``levels()``; what all machines of this kind have by default.
-    extra : sequence of str
-        Flags behind those of every build, as ``CHECKED``.
-
-    Raises
-    ------
-    BuildError
-        Without a compiler, or when it refuses the source.
+    It may include headers of ``core``. ``target`` is one of Zig, this machine by default, ``level``
+    one of its ``levels()``, what all machines of the kind have by default; ``extra`` are flags
+    behind those of every build.
     """
     compiler = find_compiler(target)
     if compiler is None:
@@ -287,18 +270,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*requirements(options.target), sep="\n", end="")
         return 0
     extra = [*(CHECKED if options.checked else ()), *(SANITIZED if options.sanitize else ())]
-    common: Mapping[str, Any] = dict(core=options.core, target=options.target, extra=extra)
     try:
-        if options.source:
-            name = options.name or options.source.stem
-            made = [
-                compile_library(
-                    options.source, options.folder, name=name, level=options.level, **common
-                )
-            ]
-        else:
-            only = [options.level] if options.level else None
-            made = build_core(options.folder, only=only, **common)
+        made = build_core(options.folder, target=options.target, extra=extra)
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
@@ -312,13 +285,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--folder", type=Path, default=PACKAGE, help="where the libraries go; src/tvselect")
-    add("--core", type=Path, default=CORE, help="the sources; core")
     add("--target", help="of Zig, as aarch64-linux-gnu.2.17; this machine")
-    add("--level", choices=[*ARCHITECTURES, "arm", "any"], help="this instruction set only")
     add("--checked", action="store_true", help="views check their bounds, for tests")
     add("--sanitize", action="store_true", help="with the sanitizers of g++ and clang, for tests")
-    add("--source", type=Path, help="compile this file in place of the core")
-    add("--name", help="of the library of --source: lib<name>; that of the file")
     add("--requirements", action="store_true", help="only list the packages that a build needs")
     return parser
 
