@@ -42,17 +42,9 @@ HEADER = (ROOT / "core" / "tvselect.h").read_text()
 SOURCES = [path.read_text() for path in sorted((ROOT / "src" / "tvselect").rglob("*.py"))]
 # Parts of arrays, and what NumPy declares.
 ITEMS = {
-    "generator",
-    "regression_noise",
-    "pair",
-    "node",
-    "owner",
-    "column_count",
-    "totals",
-    "noise",
-    "part",
-    "group_numbers",
-}
+    "generator", "regression_noise", "pair", "node", "owner", "column_count", "totals", "noise",
+    "part", "group_numbers",
+}  # fmt: skip
 VIEWS = {"array", "matrix"}
 ABOUT_ITSELF = {"level", "version", "source", "size_of"}
 

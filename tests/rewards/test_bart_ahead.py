@@ -53,11 +53,12 @@ def chain_of(n_arms=N_COLUMNS, threshold=0.5, pairs=(), **settings):
 
 
 def by_hand(work, chain, n_plays):
-    for _ in range(n_plays):
-        (pending,) = chain.ask(1)
-        play = pending.score(payoffs_of_arms(work.feedback, work.columns))
+    """A window as Python makes it: all are asked for, scored, and told in their order."""
+    payoffs = payoffs_of_arms(work.feedback, work.columns)
+    made = [pending.score(payoffs) for pending in chain.ask(n_plays)]
+    for play in made:
         chain.tell(play)
-        yield play, chain.n_unchanged
+    return made
 
 
 def assert_same_plays(made, wanted):
@@ -69,14 +70,17 @@ def assert_same_plays(made, wanted):
 
 
 def assert_same(work, chain, other, lengths):
-    wanted = list(by_hand(work, other, sum(lengths)))
     for length in lengths:
-        made, first = work.go_ahead(chain, length), chain.n_plays - length
-        assert_same_plays(made, [play for play, _ in wanted[first : chain.n_plays]])
-        assert chain.n_unchanged == wanted[chain.n_plays - 1][1]
+        wanted = [play for _ in range(length) for play in by_hand(work, other, 1)]
+        assert_same_plays(work.go_ahead(chain, length), wanted)
+        assert chain.n_unchanged == other.n_unchanged
+    assert_same_arms(chain, other)
+    np.testing.assert_array_equal(chain._model, other._model)
+
+
+def assert_same_arms(chain, other):
     for name in ("successes", "failures", "passing", "_chance_below"):
         np.testing.assert_array_equal(getattr(chain.arms, name), getattr(other.arms, name))
-    np.testing.assert_array_equal(chain._model, other._model)
 
 
 PAIRS = [(7, 3), (12, 40), (50, 1)]
@@ -195,17 +199,6 @@ def test_a_fit_makes_the_same_plays_without(reward, n_jobs, settings):
         assert_same_plays([*one.plays_of(chain)], [*other.plays_of(chain)])
 
 
-def window_by_hand(work, chain, n_plays):
-    """A window as Python makes it: all are asked for, scored, and told in their order."""
-    pending = chain.ask(n_plays)
-    payoffs = payoffs_of_arms(work.feedback, work.columns)
-    made = []
-    for play in pending:
-        made.append(play.score(payoffs))
-        chain.tell(made[-1])
-    return made
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("pairs", [(), PAIRS], ids=["plain", "pairs"])
 @pytest.mark.parametrize("reward", REWARDS)
@@ -222,8 +215,7 @@ def test_a_window_of_plays_is_that_of_python(reward, pairs, n_threads):
         with ThreadPoolExecutor(n_threads) as pool:
             for done in [pool.submit(ahead.score) for _ in range(n_threads)]:
                 done.result()
-        assert_same_plays(ahead.learn(), window_by_hand(work, other, n_plays))
+        assert_same_plays(ahead.learn(), by_hand(work, other, n_plays))
         assert chain.n_unchanged == other.n_unchanged
     assert set(widths) == {*range(1, 9)}
-    for name in ("successes", "failures", "passing", "_chance_below"):
-        np.testing.assert_array_equal(getattr(chain.arms, name), getattr(other.arms, name))
+    assert_same_arms(chain, other)

@@ -63,11 +63,7 @@ CASES = {
 }  # fmt: skip
 
 
-def chain_on(
-    *, n_rows, missing=0.0, family="gaussian", columns=None, sigma=None, max_cuts=100,
-    n_iterations=MANY, n_burn=0, seed=0, pairs=(), n_groups=0, **prior,
-):  # fmt: skip
-    rng = np.random.default_rng(seed)
+def table_on(rng, n_rows, *, missing=0.0, family="gaussian", max_cuts=100):
     X = np.column_stack(
         [rng.standard_normal((n_rows, 4)), rng.integers(0, 4, n_rows), rng.random(n_rows) < 0.5,
          np.exp(3 * rng.standard_normal(n_rows)), np.ones(n_rows)]
@@ -79,9 +75,16 @@ def chain_on(
         y = y > np.median(y)
     if family == "classes":
         y = np.digitize(y, np.quantile(y, [0.3, 0.6])).astype(str)
+    return bin_table(X, max_cuts=max_cuts), working_response(read_outcome(y, n_rows))
+
+
+def chain_on(
+    *, n_rows, columns=None, sigma=None, n_iterations=MANY, n_burn=0, seed=0, pairs=(), n_groups=0,
+    missing=0.0, family="gaussian", max_cuts=100, **prior,
+):  # fmt: skip
+    rng = np.random.default_rng(seed)
     return start_chain(
-        bin_table(X, max_cuts=max_cuts),
-        working_response(read_outcome(y, n_rows)),
+        *table_on(rng, n_rows, missing=missing, family=family, max_cuts=max_cuts),
         Prior(**{"n_trees": 5, **prior}),
         columns=None if columns is None else np.array(columns),
         n_iterations=n_iterations,
@@ -390,16 +393,6 @@ def test_a_chain_on_constant_columns_never_splits_nor_runs_past_its_end():
 # Rows and shadows
 
 
-def make(family, n_rows=150):
-    rng = np.random.default_rng(8)
-    X = rng.standard_normal((n_rows, 6))
-    X[::11, 2] = np.nan
-    X[:, 5] = rng.integers(3, size=n_rows)
-    y = 3 * X[:, 0] + X[:, 5] + 0.5 * rng.standard_normal(n_rows)
-    outcome = read_outcome(y > y.mean() if family == "probit" else y, n_rows)
-    return bin_table(X), working_response(outcome)
-
-
 def cut(table, response, rows):
     """The table and the response with some rows only; cuts and units stay."""
     codes = np.zeros((table.n_columns, 64 * -(-rows.size // 64)), dtype=np.uint8)
@@ -431,7 +424,7 @@ def advance(table, response, *, columns, rows=None, shadows=None, sparse=True):
 @pytest.mark.parametrize("n_rows", [64, 65, 100, 150])
 @pytest.mark.parametrize("family", ["gaussian", "probit"])
 def test_a_chain_on_some_rows_is_the_chain_on_the_table_cut_to_these_rows(family, n_rows, sparse):
-    table, response = make(family)
+    table, response = table_on(np.random.default_rng(8), 150, missing=0.1, family=family)
     rows = np.random.default_rng(n_rows).permutation(150)[:n_rows]
     columns = np.array([5, 0, 2, 3])
     one = advance(table, response, columns=columns, rows=rows, sparse=sparse)
@@ -443,7 +436,7 @@ def test_a_chain_on_some_rows_is_the_chain_on_the_table_cut_to_these_rows(family
 @pytest.mark.parametrize("rows", [None, np.arange(0, 150, 2)])
 @pytest.mark.parametrize("family", ["gaussian", "probit"])
 def test_shadows_are_shuffled_copies_behind_the_columns(family, rows):
-    table, response = make(family)
+    table, response = table_on(np.random.default_rng(8), 150, missing=0.1, family=family)
     columns, shadows = np.array([4, 1]), np.array([1, 1, 5])
     chain = advance(table, response, columns=columns, rows=rows, shadows=shadows)
     seen = np.arange(150) if rows is None else rows
