@@ -6,7 +6,6 @@ it. It needs ``qemu-user`` and Debian's apt-get.
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from release.commands import CommandError, run
-from release.environments import without_ours
+from release.environments import versions_in, without_ours
 
 EMULATORS = ("qemu-aarch64-static", "qemu-aarch64")
 # Python, and the libraries that wheels expect to find on every system.
@@ -57,8 +56,7 @@ class ArmPython:
 
     def versions(self) -> dict[str, Version]:
         """What is installed, by name."""
-        listed = json.loads(self._pip("list", "--format", "json", "--path", self._packages))
-        return {package["name"].lower(): Version(package["version"]) for package in listed}
+        return versions_in(self._pip("list", "--format", "json", "--path", self._packages))
 
     def _pip(self, *arguments: str | Path) -> str:
         return run(sys.executable, "-m", "pip", *arguments)

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from release.commands import run
@@ -65,14 +66,24 @@ class Environment:
 
     def versions(self) -> dict[str, Version]:
         """What is installed, by name."""
-        listed = json.loads(self._run("-m", "pip", "list", "--format", "json"))
-        return {package["name"].lower(): Version(package["version"]) for package in listed}
+        return versions_in(self._run("-m", "pip", "list", "--format", "json"))
 
     def _run(self, *arguments: str | Path, **variables: str) -> str:
         """Run its Python, without modules and compilers from elsewhere."""
         own = {"PATH": str(self.scripts), "ZIG_GLOBAL_CACHE_DIR": str(self.work / "zig")}
         environment = without_ours() | own | variables
         return run(self.scripts / "python", *arguments, cwd=self.work, environment=environment)
+
+
+def versions_in(listed: str) -> dict[str, Version]:
+    """What pip lists as JSON, by name.
+
+    Examples
+    --------
+    >>> versions_in('[{"name": "lazy_loader", "version": "0.4"}]')
+    {'lazy-loader': <Version('0.4')>}
+    """
+    return {canonicalize_name(one["name"]): Version(one["version"]) for one in json.loads(listed)}
 
 
 def without_ours() -> dict[str, str]:
