@@ -179,6 +179,20 @@ def test_few_values_are_points():
     assert (shapes["x0"].labels, shapes["x1"].labels) == ((), ("0",))
 
 
+def test_dates_are_named_by_the_calendar():
+    days = np.datetime64("2024-01-30", "D") + np.arange(60)
+    X = pd.DataFrame({
+        "day": days,
+        "hour": days[0] + (np.arange(60) % 3).astype("m8[h]"),
+        "length": np.arange(60.0).astype("m8[D]").astype("m8[s]"),
+        "far": np.datetime64("9000-01-01", "s") + np.arange(60).astype("m8[s]"),
+    })  # fmt: skip
+    shapes = shapes_of(X, np.arange(60.0))
+    assert [shapes["day"].ticks[k] for k in (0, -1)] == ["2024-01-31", "2024-03-28"]
+    assert shapes["hour"].ticks == tuple(f"2024-01-30 0{hour}:00" for hour in range(3))
+    assert not any(shapes[name].is_date for name in ("length", "far"))
+
+
 def test_numbers_have_a_direction_and_text_has_none():
     rng = np.random.default_rng(5)
     copies, codes = rng.integers(0, 3, (2, 400))

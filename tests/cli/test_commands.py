@@ -450,7 +450,7 @@ class TestCompare:
     def test_another_level(self, answer, run):
         other = answer(*SELECT, *QUICK, "--max-fdr", "none")["run"]
         found = answer("compare", run, other)
-        assert found["differences"] == ["The runs differ in max fdr: 0.1 and None."]
+        assert found["differences"] == ["The runs differ in max fdr: 0.1 and not set."]
         assert {tuple(v["q_value"]) for v in found["variables"]} == {(0.05, None)}
 
     def test_any_number_on_a_page(self, answer, tvs, failure, run, here):

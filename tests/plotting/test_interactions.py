@@ -8,7 +8,9 @@ import pytest
 from tests.decoyed import pay_likeness
 from tests.plotting.conftest import fit
 from tvselect import ThompsonSelector
-from tvselect.plotting import InteractionDisplay, joint_effect
+from tvselect.after.dependence import Dependence, Scale
+from tvselect.plotting import InteractionDisplay, JointEffect, joint_effect
+from tvselect.plotting.effects import plot_dependence
 
 LEVELS = np.array(["low", "middle", "high"])
 
@@ -70,3 +72,17 @@ def test_what_is_no_pair_of_selected_columns_is_refused(crossed, pair):
 def test_without_an_interaction_a_pair_must_be_named():
     with pytest.raises(ValueError, match="no interaction was found: name a pair"):
         InteractionDisplay.from_estimator(fit([0.9, 0.1]), np.ones((6, 2)), np.arange(6.0))
+
+
+def test_days_are_named_by_the_calendar():
+    days = (19723.0, 19800.0, 19900.0)  # from 2024-01-01 on
+    display = InteractionDisplay(
+        JointEffect(
+            ("x", "day"), Scale(("a", "b"), (0.0, 1.0)), Scale((), days, True), np.eye(2, 3)
+        )
+    ).plot()
+    ax = plt.figure().subplots()
+    plot_dependence(Dependence("day", (), days, "", *[(0.0, 1.0, 2.0)] * 3, True), ax)
+    for axis in (display.ax_.yaxis, ax.xaxis):
+        axis.figure.canvas.draw()
+        assert "Apr" in {label.get_text() for label in axis.get_ticklabels()}

@@ -21,6 +21,9 @@ TABLE = pa.table(
         "list": [[1]] * 4,
         "ok": [True, False, None, True],
         "large": pa.array([2**64 - 1, 1, 2, 3], pa.uint64()),
+        "Alter": [30, 40, 50, 60],
+        "Length": [1, 2, 3, 4],
+        "e3": [0] * 4,
     }
 )
 
@@ -40,6 +43,8 @@ TABLE = pa.table(
         ("large > 5", [0]),
         ("Segment is null", [2]),
         ("age between 20 and 40", [0, 1]),
+        ("Alter >= 30 and alter <> 40 and `Alter` < 60 -- Alter", [0, 2]),
+        ("length(Segment) = length and 'Alter' <> segment and length < 1e3", [0]),
     ],
 )
 def test_rows_that_are_kept(condition, rows):

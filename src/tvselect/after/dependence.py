@@ -42,6 +42,7 @@ MOST_ROWS, JOINT_ROWS, MOST_COLUMNS, MOST_SHOWN = 1000, 200, 60, 12
 MOST_RUNNERS_UP = 5
 MOST_POINTS, MOST_LEVELS, GRID, MOST_CELLS = 12, 50, 25, 15
 N_TREES, N_ITERATIONS, N_BURN, N_FORESTS = 50, 5000, 1000, 100
+CALENDAR = 700_000  # days that dates as text and as ticks can be from 1970-01-01, at most
 SHORT = 0.4  # iterations of the model of runners-up
 FEWEST_TREES, FEWER_FORESTS = 5, 25  # of each of several classes
 BAND = (0.05, 0.95)
@@ -66,6 +67,12 @@ class Dependence:
     mean: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+    is_date: bool = False  #: Whether a curve is over days since 1970-01-01
+
+    @property
+    def ticks(self) -> tuple[str, ...]:
+        """What the points stand for, as text."""
+        return self.labels or _as_text(self.at, self.is_date)
 
     @property
     def size(self) -> float:
@@ -112,11 +119,12 @@ class Scale:
 
     labels: tuple[str, ...]  #: One for each value; empty for a column of many numbers
     at: tuple[float, ...]  #: Values, or the places of the labels
+    is_date: bool = False  #: Whether values are days since 1970-01-01
 
     @property
     def ticks(self) -> tuple[str, ...]:
         """The values as text."""
-        return self.labels or tuple(f"{value:.4g}" for value in self.at)
+        return self.labels or _as_text(self.at, self.is_date)
 
 
 class JointEffect(NamedTuple):
@@ -137,16 +145,18 @@ class Encoded(NamedTuple):
     values: Floats  #: The column itself, or one 0/1 column per category
     grid: Floats  #: What it is set to, a row for each point
     labels: tuple[str, ...]  #: Of the points; empty for a curve
+    is_date: bool = False
 
     def scale(self) -> Scale:
         """The points of the grid."""
         at = range(len(self.grid)) if self.labels else self.grid[:, 0]
-        return Scale(tuple(readable(label, 40) for label in self.labels), tuple(map(float, at)))
+        labels = tuple(readable(label, 40) for label in self.labels)
+        return Scale(labels, tuple(map(float, at)), self.is_date)
 
     def thinned(self) -> Encoded:
         """With every second point of a long grid."""
         every = 1 if len(self.grid) <= MOST_CELLS else 2
-        return Encoded(self.values, self.grid[::every], self.labels[::every])
+        return self._replace(grid=self.grid[::every], labels=self.labels[::every])
 
 
 class DependenceForest:
@@ -194,7 +204,7 @@ class DependenceForest:
         ends = np.quantile(values, BAND, axis=0)
         means = (tuple(part.tolist()) for part in (values.mean(axis=0), *ends))
         name, shown = self.names[place], readable(of_class, 40)
-        return Dependence(name, scale.labels, scale.at, shown, *means)
+        return Dependence(name, scale.labels, scale.at, shown, *means, scale.is_date)
 
     def joint_effect(self, first: int, second: int) -> JointEffect:
         """Averaged predictions with two columns set to every pair of their values."""
@@ -423,10 +433,22 @@ def _encode(table: Table, column: int) -> Encoded:
         return Encoded(values, np.eye(frequent.size)[: len(labels)], labels)
     values = np.asarray(table.numbers(np.array([column])), dtype=np.float64)
     distinct = np.unique(values[~np.isnan(values)])
+    is_date = table.names[column] in table.dates and bool((np.abs(distinct) < CALENDAR).all())
     if distinct.size <= MOST_POINTS:
-        return Encoded(values, distinct[:, None], tuple(f"{value:.6g}" for value in distinct))
+        labels = _as_text(distinct.tolist(), is_date, digits=6)
+        return Encoded(values, distinct[:, None], labels, is_date)
     grid = np.unique(np.nanquantile(values, np.linspace(0.01, 0.99, GRID)))
-    return Encoded(values, grid[:, None], ())
+    return Encoded(values, grid[:, None], (), is_date)
+
+
+def _as_text(values: Sequence[float], is_date: bool, digits: int = 4) -> tuple[str, ...]:
+    """Rising numbers, or days since 1970-01-01; with the time where these are close together."""
+    if not is_date:
+        return tuple(f"{value:.{digits}g}" for value in values)
+    span = max(values, default=0.0) - min(values, default=0.0)
+    unit, per_day = ("D", 1) if span >= len(values) - 1 else ("m", 1440)
+    moments = np.round(np.array(values) * per_day).astype(f"datetime64[{unit}]")
+    return tuple(str(moment).replace("T", " ") for moment in moments)
 
 
 def curves(run: BartRun, design: Floats, first: int, last: int, grid: Floats) -> Floats:

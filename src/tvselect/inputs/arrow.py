@@ -36,6 +36,11 @@ class Field(NamedTuple):
     kind: Kind
     type: str
 
+    @property
+    def is_day(self) -> bool:
+        """Whether it holds dates, and neither durations nor times of day."""
+        return self.kind == "date" and self.type.lower().startswith(("date", "timestamp"))
+
 
 def fields_of(names: Iterable[str], dtypes: Sequence[Any]) -> tuple[Field, ...]:
     """Columns by their narwhals or Arrow types; neighbours of one type are looked at once."""

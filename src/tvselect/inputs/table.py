@@ -51,6 +51,7 @@ class Table:
     categorical: NDArray[np.bool_] = None  # type: ignore[assignment]
     text_of: Callable[[int], TextColumn] | None = None
     what: str = "X"  #: Its name in error messages
+    dates: frozenset[str] = frozenset()  #: Columns of days since 1970-01-01
     _held: dict[int, TextColumn] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -185,7 +186,8 @@ def open_table(X: Any, what: str) -> tuple[Table, Sequence[Field]]:
     columns = FrameColumns(nw.from_native(X, eager_only=True), what)
     names = tuple(field.name for field in columns.fields)
     categorical = np.array([field.kind == "text" for field in columns.fields], dtype=np.bool_)
-    return Table(columns, names, categorical, columns.text, what), columns.fields
+    dates = frozenset(field.name for field in columns.fields if field.is_day)
+    return Table(columns, names, categorical, columns.text, what, dates), columns.fields
 
 
 def is_frame(X: Any) -> bool:

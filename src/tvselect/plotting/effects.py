@@ -14,6 +14,7 @@ from tvselect.words import level, readable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from tvselect.plotting.rates import Selector
 
@@ -75,6 +76,9 @@ class InteractionDisplay:
         title = f"{first} x {second}{q}"
         self.ax_.set_title(title, fontsize=FONT_SIZE + 2, parse_math=False)
         clean(self.ax_)
+        for scale, axis in zip(effect[1:3], (self.ax_.xaxis, self.ax_.yaxis), strict=True):
+            if scale.is_date and not scale.labels:
+                _show_dates(axis)
         if effect.first.labels:
             _name_places(self.ax_, effect.first.at, effect.first.labels)
         if effect.second.labels:
@@ -96,7 +100,18 @@ def plot_dependence(dependence: Dependence, ax: Axes) -> None:
         ax.plot(at, mean, color=BLUE, lw=1.8)
         ax.plot(at, mean, "o", color=BLUE, ms=14, alpha=0, gid="curve-points")  # to point at
         ax.margins(x=0)
+        if dependence.is_date:
+            _show_dates(ax.xaxis)
     clean(ax)
+
+
+def _show_dates(axis: Axis) -> None:
+    """Name days since 1970-01-01 by the calendar."""
+    from matplotlib import dates
+
+    days = dates.AutoDateLocator(minticks=3, maxticks=6)
+    axis.set_major_locator(days)
+    axis.set_major_formatter(dates.ConciseDateFormatter(days))
 
 
 def _name_places(ax: Axes, at: Sequence[float] | NDArray[Any], labels: Sequence[str]) -> None:

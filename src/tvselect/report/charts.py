@@ -352,8 +352,7 @@ def _shape(dependence: Dependence, findings: Findings, ax: Axes) -> Tips:
     high = max(max(other.high) for other in findings.dependence)
     room = 0.04 * ((high - low) or 1.0)
     ax.set_ylim(low - room, high + room)
-    places = dependence.labels or [f"{value:.4g}" for value in dependence.at]
-    values = zip(places, dependence.mean, dependence.low, dependence.high, strict=True)
+    values = zip(dependence.ticks, dependence.mean, dependence.low, dependence.high, strict=True)
     return {
         "curve-points": [
             (f"{place}: {mean:.4g} ({low:.4g} to {high:.4g})",) for place, mean, low, high in values

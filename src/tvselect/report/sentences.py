@@ -299,7 +299,6 @@ def describe_selected(findings: Findings, most: int) -> list[Finding]:
 def describe_effect(shape: Dependence, findings: Findings) -> tuple[str, str]:
     """What the outcome is where a variable is low and high; and the ranges of these numbers."""
     target, last = findings.target, len(shape.mean) - 1
-    places = shape.labels or tuple(f"{value:.4g}" for value in shape.at)
     top, bottom = (shape.mean.index(pick(shape.mean)) for pick in (max, min))
     is_share = bool(shape.of_class)
 
@@ -317,9 +316,11 @@ def describe_effect(shape: Dependence, findings: Findings) -> tuple[str, str]:
         what = f"{target} is “{shape.of_class}” in"
     elif findings.outcome in MEANS:
         what = f"{MEANS[findings.outcome]} {target} is"
-    sentence = f"Where it is {places[first]}, {what} {value(shape.mean[first])}"
+    sentence = f"Where it is {shape.ticks[first]}, {what} {value(shape.mean[first])}"
     for k in rest:
-        sentence += f"; where it is {places[k]}, {'in ' if is_share else ''}{value(shape.mean[k])}"
+        sentence += (
+            f"; where it is {shape.ticks[k]}, {'in ' if is_share else ''}{value(shape.mean[k])}"
+        )
     if shape.direction == "unclear":
         sentence += ": no clear trend on its own. It may matter together with others"
     between = (f"{value(shape.low[k])} to {value(shape.high[k])}" for k in (first, *rest))

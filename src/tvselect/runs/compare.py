@@ -114,7 +114,8 @@ def _differ(values: Sequence[Any], what: str) -> list[str]:
 
 
 def _and(values: Sequence[Any]) -> str:
-    return f"{', '.join(map(str, values[:-1]))} and {values[-1]}"
+    *first, last = ("not set" if value is None else str(value) for value in values)
+    return f"{', '.join(first)} and {last}"
 
 
 def _window(folder: RunFolder) -> int | None:

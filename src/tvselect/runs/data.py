@@ -155,7 +155,7 @@ def with_written_days(raw: RawTable) -> RawTable:
         return raw
     return replace(
         raw,
-        fields=tuple(Field(f.name, "date", f.type) if f.name in found else f for f in raw.fields),
+        fields=tuple(Field(f.name, "date", "date") if f.name in found else f for f in raw.fields),
         texts={name: text for name, text in raw.texts.items() if name not in found},
         days=raw.days | found,
         written_days=shown,
@@ -250,6 +250,7 @@ def _convert(plan: Plan, raw: RawTable) -> tuple[Table, NDArray[Any]]:
         complete = np.flatnonzero(~missing)
         matrix, y, texts = matrix[complete], y[complete], [text.at(complete) for text in texts]
     table = Table.of_matrix(matrix, tuple(front), texts, is_text)
+    table.dates = frozenset(field.name for field in raw.fields if field.is_day)
     if raw.file is not None:
         behind = [name for name in plan.columns if name in in_file]
         places = np.array([in_file[name] for name in behind], dtype=np.int64)
@@ -279,10 +280,16 @@ def read_event(column: Any, name: str, where: str) -> NDArray[np.float64]:
     return values
 
 
-TOKEN = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)"|`([^`]*)`|\[([^]]*)\]|([^\W\d][\w$]*)""")
+TOKEN = re.compile(
+    r"""'(?:[^']|'')*'|"((?:[^"]|"")*)"|`([^`]*)`|\[([^]]*)\]|(?<![\w$])([^\W\d][\w$]*)"""
+)
 FUNCTIONS = {
     "abs", "coalesce", "glob", "ifnull", "instr", "length", "like", "lower", "nullif", "round",
     "substr", "trim", "upper",
+}  # fmt: skip
+OPERATORS = {
+    "and", "between", "case", "cast", "collate", "else", "end", "escape", "false", "glob", "in",
+    "is", "isnull", "like", "not", "notnull", "null", "or", "then", "true", "when",
 }  # fmt: skip
 MOST_PARTS = 20
 EXAMPLE = "write it as in --where \"Segment = 'A' and Age >= 30\""
@@ -319,7 +326,9 @@ def rows_that_meet(condition: str, table: Any, where: str) -> NDArray[np.int64]:
             marks = ", ".join("?" * len(names))
             base.executemany(f"INSERT INTO here VALUES ({marks})", zip(*columns, strict=True))
             base.set_authorizer(_allowed())
-            kept = base.execute(f"SELECT rowid FROM here WHERE ({condition}\n)").fetchall()
+            kept = base.execute(
+                f"SELECT rowid FROM here WHERE ({_with_quoted_names(condition, names)}\n)"
+            ).fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:
             told = str(error)
             if told.startswith("no such column: "):
@@ -372,6 +381,18 @@ def parts_by(file: FileOptions, name: str, where: str | None) -> list[Part]:
 
 def _quoted(text: str, mark: str = '"') -> str:
     return mark + text.replace(mark, 2 * mark) + mark
+
+
+def _with_quoted_names(condition: str, names: Sequence[str]) -> str:
+    """A condition in which columns such as 'Alter' are no keywords of SQL."""
+    known = {name.casefold() for name in names}
+
+    def quoted(token: re.Match[str]) -> str:
+        word = token[token.lastindex or 0].casefold() if token.lastindex == 4 else ""
+        is_call = condition[token.end() :].lstrip().startswith("(")
+        return f'"{token[0]}"' if word in known - OPERATORS and not is_call else token[0]
+
+    return TOKEN.sub(quoted, condition)
 
 
 def _allowed() -> Any:
