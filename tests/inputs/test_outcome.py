@@ -103,6 +103,14 @@ def test_two_distinct_values_are_two_sorted_classes(y, classes, family):
         np.testing.assert_array_equal(asked.values, np.ravel(np.asarray(y, dtype=float)))
 
 
+def test_of_two_words_the_one_that_says_no_is_the_first():
+    for labels, last in ((["nein", "ja"], "ja"), (["case", "Control"], "case"), (["a", "n"], "a")):
+        outcome = read_outcome(labels * 2, 4)
+        assert outcome.classes[1] == last
+        np.testing.assert_array_equal(outcome.values, [label == last for label in labels * 2])
+    assert read_outcome(ordered([0, 1] * 2, ["ja", "nein"]), 4).classes.tolist() == ["ja", "nein"]
+
+
 def ordered(codes, levels):
     return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=True))
 

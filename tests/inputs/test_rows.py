@@ -18,6 +18,7 @@ from tvselect.inputs.rows import (
     repeated_rows,
     rows_to_use,
     take_rows,
+    warn_of_index,
 )
 
 
@@ -121,3 +122,19 @@ def test_rows_of_an_observation_stay_together_and_those_of_a_size_are_equally_li
     assert (moved[:, :6:2] == moved[:, 1:6:2]).all()
     shares = np.array([(moved[:, 0] == k).mean() for k in range(3)])
     assert np.abs(shares - 1 / 3).max() < 4.0 * np.sqrt(2 / 9 / n)
+
+
+def test_an_index_in_another_order_is_warned_of():
+    X = pd.DataFrame({"a": [1, 2, 3]}, index=list("xyz"))
+    y = pd.Series([1, 2, 3], index=list("zyx"))
+    with pytest.warns(UserWarning, match=r"hand in y\.loc\[X\.index\]"):
+        warn_of_index(X, y, 1)
+    for other in (
+        y.loc[X.index],
+        y.reset_index(drop=True),
+        y.rename({"z": "w"}),
+        y.to_list(),
+        y[:2],
+    ):
+        warn_of_index(X, other, 1)
+    warn_of_index([[1]], [1], 1)  # lists have an index, too

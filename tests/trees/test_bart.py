@@ -72,6 +72,13 @@ def test_every_kind_of_table_gives_the_same_numbers(wrap, family):
     assert_array_equal(y, kept[1])
 
 
+def test_a_family_that_is_a_guess_is_warned_of():
+    X, y = np.random.default_rng(0).random((60, 2)), np.arange(60) % 3
+    with pytest.warns(UserWarning, match="taken for codes of 3 classes"):
+        assert run_bart(X, y, n_iterations=4, random_state=0).family == "classes"
+    run_bart(X, y, family="counts", n_iterations=4, random_state=0)
+
+
 def test_the_result_has_one_value_per_iteration_and_per_column():
     X, y = data()
     found = run(X, y, n_burn=3, n_keep=4)

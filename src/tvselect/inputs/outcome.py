@@ -25,6 +25,7 @@ FAMILIES: tuple[str, ...] = get_args(Family)
 FEW_VALUES, ROWS_A_VALUE, LARGEST_CODE = 10, 5, 1e6
 TYPICAL_COUNT = 20
 MOST_CLASSES = 100
+SAY_NO = {"control", "healthy", "n", "nee", "nei", "nein", "nej", "no", "normal", "unaffected"}
 MAD_TO_SD = 1.4826
 FORMS = (
     "survival times are a structured array of an event (bool) and a time, as scikit-survival has "
@@ -47,7 +48,8 @@ class Outcome:
 
     values: FloatArray
     family: Family
-    classes: NDArray[Any] | None = None  #: Labels in order: two (probit), or more (or grades)
+    #: Labels in order: two (probit; of ja and nein the latter is the first), or more (or grades).
+    classes: NDArray[Any] | None = None
     upper: FloatArray | None = None  #: Log of the latest time; inf where it is censored
     is_guess: bool = False  #: Whether other families are as likely for such numbers
 
@@ -115,6 +117,21 @@ def read_outcome(y: Any, n_rows: int, *, family: AskedFamily = "auto", what: str
         )
     outcome: Outcome = getattr(values, family)()
     return outcome
+
+
+def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:
+    """Warn where the values leave the family open, and say which one was taken."""
+    if outcome.is_guess:
+        taken, other = (
+            (f"codes of {len(outcome.classes)} classes", "'ordinal' or 'gaussian'")
+            if outcome.classes is not None
+            else ("counts", "'gaussian'")
+        )
+        warnings.warn(
+            f"y holds whole numbers, taken for {taken}: family={outcome.family!r}. Say so to "
+            f"silence this warning, or family={other} for numbers of another kind",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def _check_family(family: str) -> None:
@@ -199,7 +216,10 @@ class _Values(NamedTuple):
                 "two",
                 "say {classes}, or compare one class with the rest",
             )
-        return Outcome((self.values == self.levels[1]).astype(np.float64), "probit", self.levels)
+        levels = self.levels
+        if not self.is_ordered and str(levels[1]).strip().lower() in SAY_NO:
+            levels = levels[::-1]
+        return Outcome((self.values == levels[1]).astype(np.float64), "probit", levels)
 
     def classes(self) -> Outcome:
         return self.probit() if len(self.levels) == 2 else self._labelled("classes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -96,6 +97,19 @@ def rows_to_use(
         )
     rows = repeated if rows is None else rows[repeated]
     return rows, None, n if (n := max(n, FEWEST_ROWS)) < rows.size else None
+
+
+def warn_of_index(X: Any, y: Any, stacklevel: int) -> None:
+    """Warn of rows of pandas whose labels say that X and y are in different orders."""
+    rows, others = (getattr(given, "index", None) for given in (X, y))
+    if not (hasattr(rows, "isin") and hasattr(others, "isin")) or rows.equals(others):
+        return
+    if len(rows) == len(others) and rows.is_unique and rows.isin(others).all():
+        warnings.warn(
+            "the index of y has the labels of X in another order; rows are taken as they stand. If "
+            "that is wrong, hand in y.loc[X.index]",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:

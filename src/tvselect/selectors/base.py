@@ -16,7 +16,6 @@ from sklearn.utils import check_scalar, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from tvselect.bandit.engine import StopReason
-from tvselect.inputs import Outcome
 from tvselect.inputs.blocks import named_columns, without_columns
 from tvselect.inputs.errors import InterruptWarning
 from tvselect.inputs.table import as_given
@@ -261,21 +260,6 @@ def as_reward(
         found: Reward = getattr(rewards, REWARDS[reward])()
         return found
     return reward if isinstance(reward, Reward) else FunctionReward(reward)
-
-
-def warn_of_guess(outcome: Outcome, stacklevel: int) -> None:
-    """Warn where the values leave the family open, and say which one was taken."""
-    if outcome.is_guess:
-        taken, other = (
-            (f"codes of {len(outcome.classes)} classes", "'ordinal' or 'gaussian'")
-            if outcome.classes is not None
-            else ("counts", "'gaussian'")
-        )
-        warnings.warn(
-            f"y holds whole numbers, taken for {taken}: family={outcome.family!r}. Say so to "
-            f"silence this warning, or family={other} for numbers of another kind",
-            stacklevel=stacklevel + 1,
-        )
 
 
 def check_count(value: Any, name: str) -> None:

@@ -22,18 +22,18 @@ from tvselect.inputs.blocks import ALL_ALONE, RowBlocks, name_of, take_blocks, u
 from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import DoubtWarning
 from tvselect.inputs.errors import check_share
-from tvselect.inputs.outcome import AskedFamily, grades_as_numbers
-from tvselect.inputs.rows import check_weights, repeated_rows, take_rows, thinned_rows
+from tvselect.inputs.outcome import AskedFamily, grades_as_numbers, warn_of_guess
+from tvselect.inputs.rows import (
+    check_weights,
+    repeated_rows,
+    take_rows,
+    thinned_rows,
+    warn_of_index,
+)
 from tvselect.inputs.table import as_given, is_frame
 from tvselect.rewards import Reward
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import (
-    MOST_DOUBTED,
-    BanditSelector,
-    as_reward,
-    check_count,
-    warn_of_guess,
-)
+from tvselect.selectors.base import MOST_DOUBTED, BanditSelector, as_reward, check_count
 from tvselect.selectors.batches import (
     BatchCursor,
     BatchReader,
@@ -674,6 +674,7 @@ feature_names_in_
         They are repeated by their weights or, with error control, left out by these.
         """
         self._refuse_no_target(y)
+        warn_of_index(X, y, stacklevel=3)
         self._rows_told = name_of(groups), name_of(order)
         X, blocks = take_blocks(as_given(X), groups, order)
         rows = None

@@ -32,21 +32,22 @@ from tvselect.inputs.columns import (
 )
 from tvselect.inputs.dependence import find_dependence
 from tvselect.inputs.doubts import DoubtWarning, find_doubts
-from tvselect.inputs.outcome import AskedFamily
-from tvselect.inputs.rows import check_weights, copied_rows, numbered, rows_to_use, take_rows
+from tvselect.inputs.outcome import AskedFamily, warn_of_guess
+from tvselect.inputs.rows import (
+    check_weights,
+    copied_rows,
+    numbered,
+    rows_to_use,
+    take_rows,
+    warn_of_index,
+)
 from tvselect.inputs.table import Features, as_given, is_frame, read_features, read_table
 from tvselect.omics.linkage import clump_labels, fine_map
 from tvselect.regression import second_opinion
 from tvselect.rewards import BartReward, Data, Reward
 from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomStream
-from tvselect.selectors.base import (
-    MOST_DOUBTED,
-    BanditSelector,
-    as_reward,
-    check_count,
-    warn_of_guess,
-)
+from tvselect.selectors.base import MOST_DOUBTED, BanditSelector, as_reward, check_count
 from tvselect.selectors.claims import by_shares, find_claims, find_stand_ins
 from tvselect.selectors.copies import (
     FEWEST_COPIES,
@@ -412,6 +413,7 @@ class ThompsonSelector(BanditSelector):
         seed: int,
     ) -> tuple[Features, Data, RowBlocks | None, NDArray[np.int64] | None]:
         """What a fit is given, as numbers; which rows belong together, or are copies."""
+        warn_of_index(X, y, stacklevel=3)
         X, blocks = take_blocks(as_given(X), groups, order)
         self._rows_told = name_of(groups), name_of(order)
         weights = None

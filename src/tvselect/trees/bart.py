@@ -20,7 +20,7 @@ from sklearn.utils import check_scalar
 from tvselect.inputs import Outcome, read_outcome, read_table
 from tvselect.inputs.blocks import one_per_row
 from tvselect.inputs.errors import InterruptWarning, check_share, needed
-from tvselect.inputs.outcome import AskedFamily, Family
+from tvselect.inputs.outcome import AskedFamily, Family, warn_of_guess
 from tvselect.inputs.table import find_feature
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.bins import BinnedTable, Cuts, bin_table
@@ -151,6 +151,8 @@ def run_bart(
     rng = as_generator(random_state)
     table = X if isinstance(X, BinnedTable) else bin_table(X, max_cuts=max_cuts)
     outcome = read_outcome(y, table.n_rows, family=family)
+    if outcome is not y:
+        warn_of_guess(outcome, stacklevel=2)
     if table.n_rows < 2 * prior.min_leaf:
         raise ValueError(
             f"X has {table.n_rows} rows, but a split needs two leaves of at least "
