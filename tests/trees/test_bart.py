@@ -274,14 +274,14 @@ def test_ctrl_c_before_the_end_of_burn_in_or_where_all_is_needed_stops(monkeypat
 
 def test_ctrl_c_during_the_kernel_loses_no_iteration(monkeypatch):
     """Python handles the signal when the kernel returns, before its result is stored."""
-    kernel = sampler.run
+    kernel = sampler.state.run
 
     def interrupted(*args):
         kernel(*args)
         if args[3].record.tally.whole[N_DONE] >= 60:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sampler, "run", interrupted)
+    monkeypatch.setattr(sampler.state, "run", interrupted)
     with pytest.warns(RuntimeWarning, match="interrupted"):
         part = run(*data(), n_iterations=100, n_burn=10, n_keep=3)
     assert part.mean_splits.sum() == pytest.approx(part.n_splits[10:].mean())
