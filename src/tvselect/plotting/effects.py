@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tvselect.after.dependence import Dependence, JointEffect, Scale, joint_effect
-from tvselect.plotting.canvas import BLUE, FONT_SIZE, axes_on, clean
+from tvselect.inputs.errors import needed
+from tvselect.plotting.canvas import BLUE, FONT_SIZE, HOW, axes_on, clean
 from tvselect.words import level, readable
 
 if TYPE_CHECKING:
@@ -107,8 +108,7 @@ def plot_dependence(dependence: Dependence, ax: Axes) -> None:
 
 def _show_dates(axis: Axis) -> None:
     """Name days since 1970-01-01 by the calendar."""
-    from matplotlib import dates
-
+    dates = needed("matplotlib.dates", HOW)
     days = dates.AutoDateLocator(minticks=3, maxticks=6)
     axis.set_major_locator(days)
     axis.set_major_formatter(dates.ConciseDateFormatter(days))
