@@ -101,7 +101,8 @@ def rows_to_use(
 
 def warn_of_index(X: Any, y: Any, stacklevel: int) -> None:
     """Warn of rows of pandas whose labels say that X and y are in different orders."""
-    rows, others = (getattr(given, "index", None) for given in (X, y))
+    rows: Any = getattr(X, "index", None)
+    others: Any = getattr(y, "index", None)
     if not (hasattr(rows, "isin") and hasattr(others, "isin")) or rows.equals(others):
         return
     if len(rows) == len(others) and rows.is_unique and rows.isin(others).all():
