@@ -202,9 +202,9 @@ class DependenceForest:
         found = curves(self.run, self.averaged_over, *self._span(place), encoded.grid)
         values, of_class = self._of_one_class(found)
         ends = np.quantile(values, BAND, axis=0)
-        means = (tuple(part.tolist()) for part in (values.mean(axis=0), *ends))
+        mean, low, high = (tuple(part.tolist()) for part in (values.mean(axis=0), *ends))
         name, shown = self.names[place], readable(of_class, 40)
-        return Dependence(name, scale.labels, scale.at, shown, *means, scale.is_date)
+        return Dependence(name, scale.labels, scale.at, shown, mean, low, high, scale.is_date)
 
     def joint_effect(self, first: int, second: int) -> JointEffect:
         """Averaged predictions with two columns set to every pair of their values."""
