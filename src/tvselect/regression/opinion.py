@@ -36,7 +36,7 @@ from tvselect.rewards.screening import screen_pairs
 from tvselect.seeds import RandomState, as_generator
 from tvselect.trees.state import NO_GROUPS
 
-MOST_ROWS, MOST_COLUMNS, MOST_VALUES = 5_000, 1_000, 2**21
+MOST_ROWS, MOST_COLUMNS, MOST_VALUES = 1_500, 1_000, 2**21
 FIRST_SWEEPS, SWEEPS = (150, 300), (250, 500)
 SURE, LEAST_SHOWN = 0.5, 0.05
 LEADING, PARTNERS = 400, 200

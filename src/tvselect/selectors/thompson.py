@@ -269,7 +269,7 @@ class ThompsonSelector(BanditSelector):
         by = self.feature_groups
         if is_linked:
             by = clump_labels(features.X, features.feature_of, features.names)
-        # With so many a single column can be selected at the level.
+        # With so many trees by themselves can select a single column at the level.
         n_copies = 0 if kind is None else max(FEWEST_COPIES, ceil(1.0 / (self.max_fdr or 1.0)))
         layout = lay_out_arms(features.names, by, self.always_include, n_copies=n_copies)
         identity = {"data": identity_of(data), "family": outcome.family, "copies": kind}
