@@ -102,18 +102,31 @@ def most_unpacked(n_packed: int) -> int:
 
 def as_matrix(table: Any) -> NDArray[np.floating[Any]]:
     """A copy by column: NaN where null, float32 if all columns are, else float64."""
-    pa, types = load("pyarrow"), set(table.schema.types)
-    kind = pa.float32() if types == {pa.float32()} else pa.float64()
-    if types != {kind}:
-        columns = [
-            c if c.type == kind else decoded(c).cast(kind, safe=False) for c in table.columns
-        ]
-        table = pa.Table.from_arrays(columns, names=table.column_names)
+    pa, types = load("pyarrow"), table.schema.types
+    kinds = np.array([type.id for type in types])  # quicker to compare than the types
+    if (kinds == pa.lib.Type_DICTIONARY).any():
+        return as_matrix(pa.table(list(map(decoded, table.columns)), names=table.column_names))
+    if (kinds == kinds[:1]).all() and types:
+        return _of_one_type(table, types[0])
+    out = np.empty((table.num_rows, table.num_columns), order="F")
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a missing value like others
+        for kind in np.unique(kinds):
+            places = np.flatnonzero(kinds == kind).tolist()
+            out[:, places] = _of_one_type(table.select(places), types[places[0]])
+    return out
+
+
+def _of_one_type(table: Any, kind: Any) -> NDArray[np.floating[Any]]:
+    pa = load("pyarrow")
+    if not (pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)):
+        arrays = [column.cast(pa.float64(), safe=False) for column in table.columns]
+        table = pa.Table.from_arrays(arrays, names=table.column_names)
     batches = table.combine_chunks().to_batches()
     if not batches:
-        return np.empty((table.num_rows, table.num_columns))
-    numbers: NDArray[Any] = batches[0].to_tensor(null_to_nan=True, row_major=False).to_numpy()
-    return numbers
+        return np.empty((0, table.num_columns))
+    values = batches[0].to_tensor(null_to_nan=True, row_major=False).to_numpy()
+    keeps = values.dtype == np.float64 or pa.types.is_float32(kind)
+    return values if keeps else values.astype(np.float64)
 
 
 def as_numbers(column: Any) -> NDArray[np.floating[Any]]:
@@ -167,9 +180,11 @@ def as_days(column: Any) -> NDArray[np.float64]:
     """Dates as days since 1970-01-01, times and durations as days; NaN where null."""
     pa, column = load("pyarrow"), decoded(column)
     kind = column.type
+    if pa.types.is_date32(kind):
+        return as_numbers(column.cast(pa.int32())).astype(np.float64)
     if pa.types.is_time(kind):
         unit = pa.time64("us")
-    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+    elif pa.types.is_date64(kind) or pa.types.is_timestamp(kind):
         unit = pa.timestamp("us", tz=getattr(kind, "tz", None))
     else:
         unit = pa.duration("us")
@@ -178,4 +193,7 @@ def as_days(column: Any) -> NDArray[np.float64]:
 
 
 def _one_array(column: Any) -> Any:
-    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    if not hasattr(column, "combine_chunks"):
+        return column
+    whole = column.combine_chunks()
+    return whole.chunk(0) if hasattr(whole, "num_chunks") else whole
