@@ -24,7 +24,7 @@ from tvselect.cli import main
 from tvselect.selectors.thompson import ThompsonSelector
 
 FEW_WITHOUT = 2
-QUICK = ("--reward", "pvalue", "--plays", "60", "--seed", "1")
+QUICK = ("--iterations", "50", "--trees-only", "--plays", "60", "--seed", "1")
 INTERACTIONS = ThompsonSelector.interactions_
 
 

@@ -233,7 +233,7 @@ class TestStream:
 class TestResume:
     def test_more_plays(self, answer, run, here):
         assert answer("resume", run, "--plays", "90")["n_plays"] == 90
-        at_once = answer(*SELECT, "--reward", "pvalue", "--plays", "90", "--seed", "1")
+        at_once = answer(*SELECT, *QUICK, "--plays", "90")
         files = [here / name / "selected.csv" for name in (run, at_once["run"])]
         assert files[0].read_bytes() == files[1].read_bytes()
 

@@ -203,12 +203,13 @@ READ = {
 def test_what_is_read(case, answer, here, with_interactions):
     content, options, expected = READ[case]
     expected = {"names": SIGNALS, "n_rows": 120} | expected
+    expected["names"] = expected["names"] and sorted(expected["names"])
     table = content(here) if callable(content) else put(here / case, content)
     found = answer("select", table, *SELECT, *options)
     said = expected.pop("said", ())
     assert set(said) <= set(found["decisions"])
     if first := expected.pop("first", None):
-        assert names(found)[: len(first)] == first
+        assert {*names(found)[: len(first)]} == {*first}
         expected["names"] = None
     if not expected.pop("memory only", False):
         streamed = answer("select", table, *SELECT, *STREAMED, *options)
@@ -220,7 +221,7 @@ def test_what_is_read(case, answer, here, with_interactions):
         kept = {*names(again), *again["always"], again["target"]}
         assert set(answer("transform", found["run"], table, "-o", "short.csv")["columns"]) <= kept
         assert len((here / "short.csv").read_text().splitlines()) >= found["n_rows"]
-    found["names"] = expected["names"] and sorted(names(found), key=lambda name: name == "b")
+    found["names"] = expected["names"] and sorted(names(found))
     expected["n_rows"] = expected["n_rows"] or found["n_rows"]
     assert {key: found[key] for key in expected} == expected
 

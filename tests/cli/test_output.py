@@ -241,7 +241,7 @@ class TestInterrupts:
         assert (here / "run" / "run.json").read_text() == before
 
     @pytest.mark.parametrize(
-        "where", ["tvselect.runs.play.prepare", "tvselect.bandit.chain.Chains.ask"]
+        "where", ["tvselect.runs.play.prepare", "tvselect.bandit.chain.Chains.go_ahead"]
     )
     def test_before_the_first_play_is_made_nothing_is_left(self, where, tvs, here, interrupted):
         interrupted(where)

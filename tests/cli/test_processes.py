@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.cli.makers import changed, make_table, write
+from tests.cli.makers import QUICK, changed, make_table, write
 from tests.waiting import n_plays, wait_for
 from tvselect.cli import main
 
@@ -193,8 +193,8 @@ def test_on_a_terminal(here):
         "noise": changed(y=np.random.default_rng(1).permutation(y)),
     }
     select = {
-        name: ["select", str(write(here / f"{name}.csv", table)), "-t", "y", *OPTIONS,
-               "--plays", "60", "--out", str(here / name)]
+        name: ["select", str(write(here / f"{name}.csv", table)), "-t", "y", *QUICK,
+               "--out", str(here / name)]
         for name, table in tables.items()
     }  # fmt: skip
     again, median = (["--out", str(here / name)] for name in ("again", "median"))
