@@ -267,7 +267,9 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "options", "said"), REFUSED)
+@pytest.mark.parametrize(
+    ("name", "content", "options", "said"), REFUSED, ids=[said for *_, said in REFUSED]
+)
 def test_what_is_refused(name, content, options, said, failure, here):
     table = content(here) if callable(content) else put(here / name, content)
     assert said in failure("select", table, *SELECT, *options)
