@@ -63,14 +63,14 @@ STABILITY = {"seeds": [], "names": [], "shares": [], "selection_rates": [], "jac
 
 
 def pair(first, second, mean):
-    scales = [{"labels": [], "at": at} for at in (first, second)]
+    scales = [{"labels": [], "at": at, "is_date": False} for at in (first, second)]
     heat_map = {"first": scales[0], "second": scales[1], "mean": mean}
     return {"names": ["x", "z"], "strength": 1, "q_value": 0.1, "heat_map": heat_map}
 
 
 def shape(at, mean):
     return {"variable": "x", "labels": [], "of_class": "", "at": at, "mean": mean, "low": at,
-            "high": at}  # fmt: skip
+            "high": at, "is_date": False}  # fmt: skip
 
 
 @pytest.mark.parametrize(
