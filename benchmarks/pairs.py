@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=20, help="data sets of each kind")
     n = parser.parse_args().n
     lines = [
-        *heading("Columns that matter only together", "make bench-pairs"),
+        *heading("Columns that matter only together", f"make bench-pairs N={n}"),
         f"{n} data sets of each kind, `ThompsonSelector()` as it comes, noise of sd "
         "1. All found: all signals and no other column. Crossed: `3 sign(x0 - 1/2) sign(x1 - 1/2) "
         "+ 2 (x2 > 1/2)`; parity: `3 sign(x0 - 1/2) sign(x1 - 1/2) sign(x2 - 1/2)`.",
